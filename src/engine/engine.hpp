@@ -66,7 +66,13 @@ class Engine {
   /// What the policy remembers, as its restore() takes it.
   std::string policy_memory() const { return policy_->save(); }
   /// From now on this policy decides, with the memory that it has.
-  void set_policy(std::unique_ptr<Policy> policy) { policy_ = std::move(policy); }
+  void set_policy(std::unique_ptr<Policy> policy) {
+    policy_ = std::move(policy);
+    forget_events();
+  }
+  /// A policy that has not decided yet looks at everything. An engine that is restored from here has
+  /// no events to tell it of, so that this one must not either: both would not decide alike.
+  void forget_events() { events_.clear(); }
 
   ClusterView view() const { return ClusterView(state_, now_); }
   /// What the latest step asked for.

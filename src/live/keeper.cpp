@@ -330,6 +330,7 @@ Expected<void> Keeper::apply_again(const std::vector<journal::Entry>& entries) {
     if (!decisions) return std::unexpected(decisions.error());
     note_rejected(engine_.replay(entry.now, *inputs, *decisions));
   }
+  engine_.forget_events();
   return {};
 }
 
