@@ -70,8 +70,8 @@ class Engine {
     policy_ = std::move(policy);
     forget_events();
   }
-  /// A policy that has not decided yet looks at everything. An engine that is restored from here has
-  /// no events to tell it of, so that this one must not either: both would not decide alike.
+  /// A policy that has not decided yet looks at everything. An engine that is restored from here
+  /// has no events to tell it of; if this one had some, the two would not decide alike.
   void forget_events() { events_.clear(); }
 
   ClusterView view() const { return ClusterView(state_, now_); }

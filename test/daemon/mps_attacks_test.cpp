@@ -29,7 +29,7 @@ constexpr uid_t kHostile = 54323;
 class MpsAttacks : public testing::Test {
  protected:
   void SetUp() override {
-    if (::geteuid() != 0) GTEST_SKIP() << "needs root, to be several users";
+    if (!test::others_run_programs()) GTEST_SKIP() << test::kNeedsOthers;
     std::filesystem::permissions(rig_.folder().path(), std::filesystem::perms(0711));
     rig_.start();
   }

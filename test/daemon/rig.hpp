@@ -110,6 +110,11 @@ class Rig {
 /// Does something in a process of another user, whose groups are its own alone; only root can.
 /// Returns: the exit code, what `work` returns; -1 if there was none.
 int as_user(uid_t user, const std::function<int()>& work);
+/// Whether root may be other users, and these run programs of this build: not where it lies in a
+/// home that is closed to them.
+bool others_run_programs();
+inline constexpr const char* kNeedsOthers =
+    "needs root, and a build that other users may reach: not below /root";
 
 /// One request by a process of another user. The body of an answer that is not JSON is its text.
 Rig::Answer request_as(const Rig& rig, uid_t user, const std::string& method,

@@ -1,6 +1,6 @@
-// A policy that took over at a start of berthd was told what had happened in the last step under the
-// former one; an engine that is restored from the snapshot of that moment tells it of nothing, so the
-// two decided in another order and the journal did not verify (seed 108874 of the swarm).
+// A policy that took over at a start of berthd was told what had happened in the last step under
+// the former one; an engine that is restored from the snapshot of that moment tells it of nothing,
+// so the two decided in another order and the journal did not verify (seed 108874 of the swarm).
 #include <gtest/gtest.h>
 
 #include "engine/rig.hpp"
