@@ -20,18 +20,20 @@ install(FILES README.md CHANGELOG.md LICENSE TYPE DOC)
 install(DIRECTORY examples/scenarios examples/traces DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 install(FILES examples/small.csv DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 
-# What tools/package writes into build/package/made: scripts, units and the configuration.
+# What tools/package writes into build/release/made: scripts, units and the configuration. A plain
+# `cmake --install` goes without.
 set(made ${CMAKE_BINARY_DIR}/made)
 install(FILES ${made}/berth.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
-  RENAME berth)
-install(FILES ${made}/_berth DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
-install(FILES ${made}/berth.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
-install(FILES ${made}/system/berth.service DESTINATION lib/systemd/system)
-install(FILES ${made}/user/berth.service DESTINATION lib/systemd/user)
-install(DIRECTORY ${made}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-install(FILES ${made}/berth.toml DESTINATION /etc/berth)
+  RENAME berth OPTIONAL)
+install(FILES ${made}/_berth DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions OPTIONAL)
+install(FILES ${made}/berth.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d OPTIONAL)
+install(FILES ${made}/system/berth.service DESTINATION lib/systemd/system OPTIONAL)
+install(FILES ${made}/user/berth.service DESTINATION lib/systemd/user OPTIONAL)
+install(DIRECTORY ${made}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
+install(FILES ${made}/berth.toml DESTINATION /etc/berth OPTIONAL)
 
-install(DIRECTORY ${made}/slurm/ DESTINATION bin USE_SOURCE_PERMISSIONS COMPONENT slurm-links)
+install(DIRECTORY ${made}/slurm/ DESTINATION bin USE_SOURCE_PERMISSIONS COMPONENT slurm-links
+  OPTIONAL)
 
 # berth on Slurm: for the system's release of Slurm only, so it is in no tarball.
 set(bridge)
@@ -42,7 +44,7 @@ if(TARGET berth-slurm)
     DESTINATION lib/${CMAKE_LIBRARY_ARCHITECTURE}/slurm-wlm)
   install(FILES examples/slurm/job_submit.lua DESTINATION share/berth COMPONENT bridge)
   install(FILES ${made}/system/berth-slurm.service ${made}/system/berth-agent.service
-    DESTINATION lib/systemd/system COMPONENT bridge)
+    DESTINATION lib/systemd/system COMPONENT bridge OPTIONAL)
   install(FILES packaging/slurm/default DESTINATION /etc/default RENAME berth-slurm COMPONENT bridge)
   install(FILES doc/man/berth-slurm.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8 COMPONENT bridge)
   install(FILES doc/slurm.md LICENSE DESTINATION share/doc/berth-slurm COMPONENT bridge)
