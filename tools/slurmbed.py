@@ -139,7 +139,9 @@ class Bed:
         environment["BERTH_SLURM_TYPED"] = "yes" if self.with_berth else ""
         if self.with_berth:
             environment["BERTH_SLURM_LUA"] = TOP + "/examples/slurm/job_submit.lua"
-            environment["BERTH_SLURM_SPANK"] = TOP + "/build/release/lib/berth_spank.so"
+            # Users load it, and may not enter the home of root, where the build may lie.
+            environment["BERTH_SLURM_SPANK"] = shutil.copy(
+                TOP + "/build/release/lib/berth_spank.so", self.folder)
         up = subprocess.run([TOP + "/examples/slurm/up", self.cluster, *map(str, self.shape)],
                             env=environment, capture_output=True, text=True, check=False)
         os.environ["SLURM_CONF"] = self.cluster + "/slurm.conf"
