@@ -190,12 +190,12 @@ bool is_part_of_name(std::string_view line, std::size_t words) {
   return words > 0 && line[words - 1] == '_' && line[words] != '_';
 }
 
-/// By where they begin, the lines that tell of it.
+/// A line that tells of it.
 struct OomLine {
   Certainty certainty = Certainty::Possible;
   bool warns = false;  ///< Only that.
 };
-using Lines = std::map<std::size_t, OomLine>;
+using Lines = std::map<std::size_t, OomLine>;  ///< By where they begin.
 
 /// The most certain of them after which no fault of another kind follows. O(length).
 std::optional<Certainty> most_certain(std::string_view text, const Lines& lines) {
