@@ -238,13 +238,13 @@ class JobView {
   Duration enforced() const {
     const Duration limit = job_->spec.time_limit;
     if (limit == kForever) return kForever;
-    return limit > run() ? limit - run() : Duration::zero();
+    return std::max(limit - run(), Duration::zero());
   }
   /// estimate() - progressed(), never negative; kForever without an estimate.
   Duration remaining() const {
     const Duration total = estimate();
     if (total == kForever) return kForever;
-    return total > progressed() ? total - progressed() : Duration::zero();
+    return std::max(total - progressed(), Duration::zero());
   }
 
  private:

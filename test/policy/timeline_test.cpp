@@ -32,7 +32,7 @@ class Timeline : public testing::Test {
     }
     std::ranges::sort(leaving, {}, &Leaving::at);
     const Ask ask = ask_of(view.job(job));
-    auto found = earliest_start({job, ask}, *first_fit({}), leaving, {}, trial);
+    auto found = earliest_start({job, ask}, *first_fit({}), leaving, trial);
     EXPECT_EQ(trial.use(), before) << "the trial is left as it was";
     return found;
   }

@@ -62,8 +62,11 @@ Duration step_of(const JobView& job) {
 }  // namespace
 
 Duration Plans::counted_on(const JobView& job) const {
-  if (has_outlived(job)) return job.estimate() + 2 * step_of(job) - job.progressed();
-  if (has_plan(job)) return job.planned();
+  if (has_plan(job)) {
+    const Duration left = job.planned();
+    if (left > Duration::zero() || !has_outlived(job)) return left;
+    return job.estimate() + 2 * step_of(job) - job.progressed();
+  }
   // At its very bound a job counts as of the next class, as it will in a moment.
   const Duration ran = job.ran() + Duration(1);
   Duration whole = bound_of(class_after(job.duration_class(), ran, classes), classes);
@@ -101,8 +104,10 @@ Instant first_doubt(const ClusterView& view, std::span<const Fresh> started, con
   const auto doubt = [&](JobId id) {
     const JobView job = view.job(id);
     const bool is_sure = job.spec().time_limit != kForever || job.state() == JobState::Stopping;
-    if (is_sure || plans.foreseen_end(job, view.now()) > until) return;
-    first = std::min(first, later(view.now(), plans.holds_for(job)));
+    if (is_sure) return;
+    const Duration left = plans.counted_on(job);
+    if (later(view.now(), left) > until) return;
+    first = std::min(first, later(view.now(), has_outlived(job) ? plans.holds_for(job) : left));
   };
   std::ranges::for_each(view.running(), doubt);
   std::ranges::for_each(started, doubt, &Fresh::job);

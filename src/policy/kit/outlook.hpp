@@ -38,8 +38,8 @@ struct Plans {
 
 /// True if no limit ends the job and it has run for longer than its estimate.
 inline bool has_outlived(const JobView& job) {
-  return job.planned() == Duration::zero() && job.spec().time_limit == kForever &&
-         job.state() != JobState::Stopping;
+  return job.spec().time_limit == kForever && job.state() != JobState::Stopping &&
+         job.remaining() == Duration::zero();
 }
 
 /// True if what is foreseen of the job is neither said by its user nor learned.

@@ -7,21 +7,28 @@
 namespace berth {
 
 std::optional<Earliest> earliest_start(const Seeker& seeker, const Placer& placer,
-                                       std::span<const Leaving> leaving,
-                                       std::span<const KeptRoom> kept, Trial& trial) {
+                                       std::span<const Leaving> leaving, Trial& trial) {
+  std::vector<Trial::Mark> marks{trial.mark()};  // of the trial after so many departures
   const auto place_after = [&](std::size_t gone) -> Placed {
-    const Trial::Mark mark = trial.mark();
-    for (std::size_t i = 0; i < gone; ++i) trial.take(*leaving[i].grant);
-    for (const KeptRoom& room : kept) trial.put(room.hold.ask, room.hold.placement);
-    Placed placed = placer.place(seeker.ask, seeker.job, trial);
-    trial.rollback(mark);
-    return placed;
+    if (gone + 1 < marks.size()) {
+      trial.rollback(marks[gone]);
+      marks.resize(gone + 1);
+    }
+    while (marks.size() <= gone) {
+      trial.take(*leaving[marks.size() - 1].grant);
+      marks.push_back(trial.mark());
+    }
+    return placer.place(seeker.ask, seeker.job, trial);
   };
   std::size_t low = 0;  // the fewest departures after which it fits
-  std::size_t high = leaving.size();
+  std::size_t high = 0;
   Placed best = place_after(high);
-  if (!best) return std::nullopt;
-  while (low < high) {
+  for (std::size_t step = 1; !best && high < leaving.size(); step *= 2) {
+    low = high + 1;
+    high = std::min(high + step, leaving.size());
+    best = place_after(high);
+  }
+  while (best && low < high) {
     const std::size_t middle = (low + high) / 2;
     if (Placed placed = place_after(middle)) {
       best = std::move(placed);
@@ -30,6 +37,8 @@ std::optional<Earliest> earliest_start(const Seeker& seeker, const Placer& place
       low = middle + 1;
     }
   }
+  trial.rollback(marks.front());
+  if (!best) return std::nullopt;
   return Earliest{
       .placement = std::move(*best), .gone = low, .from = low == 0 ? kNever : leaving[low - 1].at};
 }

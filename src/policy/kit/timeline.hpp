@@ -32,7 +32,6 @@ struct Leaving {
   Instant at;
   std::uint64_t grant_number;
   const Grant* grant;
-  bool is_sure = false;  ///< By an enforced limit.
 };
 
 /// A job that looks for a place.
@@ -47,10 +46,10 @@ inline Instant planned_end(const JobView& job, Instant now) {
 }
 
 /// The earliest departure of `leaving`, in the order in which they leave, after which the job fits
-/// beside `kept` and every occupant that is not listed; nothing if it does not fit even then
-/// (because of health). The trial is unchanged. Cost: O(log leaving) placements.
+/// beside every occupant that is not listed; nothing if it does not fit even then (because of
+/// health). The trial is unchanged. Cost: O(log leaving) placements, and as many departures as are
+/// needed, twice.
 std::optional<Earliest> earliest_start(const Seeker& seeker, const Placer& placer,
-                                       std::span<const Leaving> leaving,
-                                       std::span<const KeptRoom> kept, Trial& trial);
+                                       std::span<const Leaving> leaving, Trial& trial);
 
 }  // namespace berth

@@ -12,7 +12,7 @@ namespace berth {
 std::optional<Shadow> shadow_of(Walk& walk, JobId job, const Ask& ask) {
   const ClusterView& view = walk.view();
   const std::vector<Leaving> leaving = leaving_as_foreseen(view, walk.started(), walk.plans());
-  auto earliest = earliest_start({job, ask}, walk.placer(), leaving, {}, walk.trial());
+  auto earliest = earliest_start({job, ask}, walk.placer(), leaving, walk.trial());
   if (!earliest) return std::nullopt;
   return Shadow{.job = job,
                 .ask = ask,
