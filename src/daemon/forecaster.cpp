@@ -112,10 +112,10 @@ Json word_json(Basis basis) {
 
 /// What happens behind a job that does not fit; nothing where the policy decides that in its own
 /// way.
-std::optional<BackfillKind> backfill_of_policy(std::string_view policy) {
+std::optional<Passing::Who> who_passes(std::string_view policy) {
   const auto chosen = choose(policy);
-  if (!chosen || chosen->policy->order == nullptr) return std::nullopt;
-  return chosen->options.backfill;
+  if (!chosen || chosen->backfill == nullptr) return std::nullopt;
+  return chosen->backfill->about->passing.who;
 }
 
 /// Without `job 42: `, which the answer says by itself.
@@ -222,8 +222,8 @@ void add_explanation(Json& json, const ClusterView& view, JobId job,
   }
   json["gate"] = gate_json(found, view);
   add_handles(json, found, view);
-  if (const auto backfill = backfill_of_policy(beside.policy)) {
-    json["passing"] = passing_text(*backfill, found);
+  if (const auto who = who_passes(beside.policy)) {
+    json["passing"] = passing_text(*who, found);
   }
 }
 

@@ -252,18 +252,10 @@ std::string list_of(const std::vector<std::string>& names) {
   return text;
 }
 
-std::string passing_text(BackfillKind backfill, const Explanation& found) {
-  switch (backfill) {
-    case BackfillKind::Block:
-      return "no job behind it starts before it";
-    case BackfillKind::Skip:
-    case BackfillKind::Displace:
-      return "any job that fits may start before it: this policy reserves no place";
-    case BackfillKind::Easy:
-    case BackfillKind::Conservative:
-    case BackfillKind::Promise:
-    case BackfillKind::Lend:
-      break;
+std::string passing_text(Passing::Who who, const Explanation& found) {
+  if (who == Passing::Who::Nobody) return "no job behind it starts before it";
+  if (who == Passing::Who::Anybody) {
+    return "any job that fits may start before it: this policy reserves no place";
   }
   if (found.kept) return "other jobs may start before it where that does not delay it";
   return "other jobs may start before it: no place is reserved for it yet";

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/view.hpp"
+#include "policy/about.hpp"
 #include "policy/policy.hpp"
 
 namespace berth {
@@ -95,7 +96,7 @@ std::string needs_text(const Request& request);
 std::string gate_text(const Explanation& found, const ClusterView& view);
 
 /// Whether others may start before a waiting job, and why, under such a policy.
-std::string passing_text(BackfillKind backfill, const Explanation& found);
+std::string passing_text(Passing::Who who, const Explanation& found);
 
 /// `is reserved for alice from 22:00 until 06:00`; "" if it is not.
 std::string reserved_text(const Shortage& shortage, const ClusterView& view);

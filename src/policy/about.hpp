@@ -2,6 +2,7 @@
 // print this and nothing else, so the policy's file is the one place to change.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -17,6 +18,20 @@ struct Needs {
   bool reports = false;     ///< Progress that jobs report.
 };
 
+/// Of a backfill: whom it lets pass, and what it does not go with.
+struct Passing {
+  enum class Who : std::uint8_t {
+    Nobody,        ///< No job passes one that does not fit.
+    Anybody,       ///< Every job that fits does.
+    WhoDelaysNone  ///< A job that does not delay those with a place kept does.
+  };
+  Who who = Who::Nobody;
+  /// It gives a job that was preempted its place back at once, so no gate that preempts goes with it.
+  bool returns_places = false;
+  std::string_view by_holdings = {};  ///< Why no order does of which users' holdings are part.
+  std::string_view by_lanes = {};     ///< Why no order does that depends on DependsOn::Lane.
+};
+
 /// Plain English; `Name et al., VENUE YEAR` for a source. Every text ends with a full stop.
 struct About {
   std::string_view title = {};    ///< One line, different from every other.
@@ -29,6 +44,7 @@ struct About {
   /// the paper, an independent restatement. `None yet.` is an answer; our own golden is not.
   std::string_view proof = {};
   Needs needs = {};
+  Passing passing = {};
   std::span<const Key> keys = {};
   /// Checks dependent keys. Errors: InvalidArgument, with the key, its value and the limit.
   Expected<void> (*check)(const Keys&) = nullptr;

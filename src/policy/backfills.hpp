@@ -6,30 +6,27 @@
 #include <string_view>
 
 #include "policy/about.hpp"
-#include "policy/policy.hpp"
+#include "policy/keys.hpp"
 
 namespace berth {
 
 class Backfill;
 
-using BackfillFactory = std::unique_ptr<Backfill>();
-BackfillFactory block, skip, displace, easy, conservative, promise, lend;
+using BackfillFactory = std::unique_ptr<Backfill>(const Keys&);
+BackfillFactory block, skip, displace, easy, conservative, lend;
 extern const About kBlock;
 extern const About kSkip;
 extern const About kDisplace;
 extern const About kEasy;
 extern const About kConservative;
-extern const About kPromise;
 extern const About kLend;
 
 struct BackfillEntry {
   std::string_view name;
-  BackfillKind kind;
   const About* about;
   BackfillFactory* make;
 };
 
 std::span<const BackfillEntry> backfills();
-const BackfillEntry& backfill_of(BackfillKind kind);
 
 }  // namespace berth

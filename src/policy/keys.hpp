@@ -43,31 +43,6 @@ inline constexpr Key kQuantumKey{
     .most = kYear,
     .what = "A job keeps its GPUs, and its place in the queue, for this long."};
 
-/// Of places kept: those of backfill `promise`, and of `headroom/places` that goes with it.
-inline constexpr Key kReserveAfterKey{
-    .name = "reserve_after",
-    .type = KeyType::Time,
-    .usual = "5m",
-    .least = 0,
-    .most = kYear,
-    .what = "A job waits this long before a place is reserved for it."};
-inline constexpr Key kReservationsKey{
-    .name = "reservations",
-    .type = KeyType::Count,
-    .usual = "4",
-    .least = 1,
-    .most = 64,
-    .what = "Number of jobs that may have a reserved place at the same time."};
-inline constexpr Key kLendKey{
-    .name = "lend",
-    .type = KeyType::Time,
-    .usual = "15m",
-    .least = 0,
-    .most = kYear,
-    .what =
-        "While it is unknown when a reserved place becomes free, other jobs may borrow it for "
-        "this long, or for as long as its job has waited."};
-
 /// Of jobs that are overdue: those of backfill `easy`.
 inline constexpr Key kOverdueFactorKey{
     .name = "overdue_factor",

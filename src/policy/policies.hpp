@@ -35,9 +35,6 @@ extern const About kTiresiasFjf;
 std::unique_ptr<Order> headroom(const Keys&, const Knobs&);
 extern const About kHeadroom;
 
-std::unique_ptr<Order> headroom_places(const Keys&, const Knobs&);
-extern const About kHeadroomPlaces;
-
 std::unique_ptr<Order> smallest_first(const Keys&, const Knobs&);
 extern const About kSmallestFirst;
 

@@ -161,38 +161,8 @@ class Placer {
   virtual bool is_fungible() const { return false; }
 };
 
-/// The rule behind a job that does not fit; one file each in backfill/.
-enum class BackfillKind : std::uint8_t {
-  Block,         ///< No job passes it.
-  Skip,          ///< Every job that fits passes it.
-  Displace,      ///< The same, and it may displace running jobs of worse rank.
-  Easy,          ///< A job that does not delay the first such job passes it.
-  Conservative,  ///< A job that delays no job ahead of it passes it.
-  Promise,       ///< Every job that fits passes; a job that waits long gets a reserved place.
-  Lend,          ///< As Easy, and short jobs borrow the places of long ones for a bounded time.
-};
-
-/// After how long a waiting job is overdue.
-struct OverdueAfter {
-  std::int64_t milli = 0;  ///< Thousandths of its run time; 0: never.
-  Duration most{0};        ///< But no later than this.
-};
-
-/// For how long the places of running jobs are lent.
-struct LendingOptions {
-  Duration delay{0};  ///< Most delay of one job, all in all.
-  Duration after{0};  ///< A short job waits this long before it borrows.
-  Duration turn{0};   ///< A job runs for this long before its place is lent.
-};
-
 struct PipelineOptions {
-  BackfillKind backfill = BackfillKind::Skip;
-  int reservation_depth = 1;  ///< With Promise: how many waiting jobs may hold a place.
-  Duration reserve_after = Duration::zero();  ///< A job waits this long before it holds a place.
-  Duration lend = Duration::zero();           ///< With Promise: its key `lend`.
-  OverdueAfter overdue_after;                 ///< With Easy.
-  LendingOptions lending;                     ///< With Lend.
-  ClassBounds classes;                        ///< Predict when jobs without a limit end.
+  ClassBounds classes;  ///< Predict when jobs without a limit end.
   /// A displaced or displacing job keeps its state this long, and waiting jobs are looked at as
   /// often.
   Duration quantum = Duration::zero();

@@ -3,41 +3,41 @@
 #include <algorithm>
 #include <array>
 
+#include "policy/pipeline/backfill.hpp"
 #include "policy/pipeline/pipeline.hpp"
 
 namespace berth {
 
 constexpr auto kPolicies = std::to_array<PolicyEntry>({
-    {"headroom", kHeadroom, headroom, BackfillKind::Easy, "least-shared"},
-    {"headroom/places", kHeadroomPlaces, headroom_places, BackfillKind::Promise, "least-shared"},
-    {"fifo", kFifo, fifo, BackfillKind::Block},
-    {"fifo-skip", kFifoSkip, fifo, BackfillKind::Skip},
-    {"easy", kFifoEasy, fifo, BackfillKind::Easy},
-    {"conservative", kFifoConservative, fifo, BackfillKind::Conservative},
-    {"exclusive", kExclusive, fifo, BackfillKind::Skip, exclusive},
-    {"priority", kPriority, priority, BackfillKind::Easy},
-    {"smallest-first", kSmallestFirst, smallest_first, BackfillKind::Skip},
-    {"sjf", kSjf, sjf, BackfillKind::Skip},
-    {"srtf", kSrtf, srtf, BackfillKind::Displace},
-    {"srsf", kSrsf, srsf, BackfillKind::Displace},
-    {"las", kLas, las, BackfillKind::Displace},
-    {"dlas", kDlas, dlas, BackfillKind::Displace},
-    {"e-las", kELas, e_las, BackfillKind::Displace},
-    {"e-las/rate", kELasRate, e_las_rate, BackfillKind::Displace},
-    {"gittins", kGittins, gittins, BackfillKind::Displace},
-    {"gittins-learned", kGittinsLearned, gittins_learned, BackfillKind::Displace},
+    {"headroom", kHeadroom, headroom, "easy", "least-shared"},
+    {"fifo", kFifo, fifo, "block"},
+    {"fifo-skip", kFifoSkip, fifo, "skip"},
+    {"easy", kFifoEasy, fifo, "easy"},
+    {"conservative", kFifoConservative, fifo, "conservative"},
+    {"exclusive", kExclusive, fifo, "skip", exclusive},
+    {"priority", kPriority, priority, "easy"},
+    {"smallest-first", kSmallestFirst, smallest_first, "skip"},
+    {"sjf", kSjf, sjf, "skip"},
+    {"srtf", kSrtf, srtf, "displace"},
+    {"srsf", kSrsf, srsf, "displace"},
+    {"las", kLas, las, "displace"},
+    {"dlas", kDlas, dlas, "displace"},
+    {"e-las", kELas, e_las, "displace"},
+    {"e-las/rate", kELasRate, e_las_rate, "displace"},
+    {"gittins", kGittins, gittins, "displace"},
+    {"gittins-learned", kGittinsLearned, gittins_learned, "displace"},
     {"carma", kCarma, carma, "carma"},
     {"gandiva", kGandiva, gandiva},
     {"gavel/isolated", kGavelIsolated, gavel_isolated},
-    {"fair-share", kFairShare, fair_share, BackfillKind::Skip},
-    {"drf", kDrf, drf, BackfillKind::Skip},
+    {"fair-share", kFairShare, fair_share, "skip"},
+    {"drf", kDrf, drf, "skip"},
     {"capacity", kCapacity, capacity, "closest"},
-    {"multifactor", kMultifactor, multifactor, BackfillKind::Block},
-    {"wfp3", kWfp3, wfp3, BackfillKind::Skip},
-    {"qssf", kQssf, qssf, BackfillKind::Block},
-    {"helios/sjf", kHeliosSjf, sjf, BackfillKind::Block},
-    {"tiresias/fifo", kTiresiasFifo, fifo, BackfillKind::Block},
-    {"tiresias/fjf", kTiresiasFjf, fifo, BackfillKind::Skip},
+    {"multifactor", kMultifactor, multifactor, "block"},
+    {"wfp3", kWfp3, wfp3, "skip"},
+    {"qssf", kQssf, qssf, "block"},
+    {"helios/sjf", kHeliosSjf, sjf, "block"},
+    {"tiresias/fifo", kTiresiasFifo, fifo, "block"},
+    {"tiresias/fjf", kTiresiasFjf, fifo, "skip"},
     {"tiresias/sjf", kTiresiasSjf, tiresias_sjf},
     {"tiresias/shortest", kTiresiasShortest, tiresias_shortest},
     {"tiresias/shortest-gpu", kTiresiasShortestGpu, tiresias_shortest_gpu},
@@ -83,20 +83,12 @@ Expected<const Entry*> find(std::span<const Entry> entries, std::string_view nam
               std::string(what) + " '" + std::string(name) + "' is unknown; valid names: " + known);
 }
 
-/// What earlier releases wrote otherwise: `fifo-reserve`, keys of what is headroom/places now, and
-/// `tiresias/dlas-gpu-8`, `-05` for a half.
+/// What earlier releases wrote otherwise: `fifo-reserve`, and `tiresias/dlas-gpu-8`, `-05` for a half.
 Expected<void> refuse_former(const NamedKeys& order) {
   const std::string_view name = order.name;
   if (name == "fifo-reserve") {
     return fail(ErrorCode::NotFound,
                 "policy 'fifo-reserve' is gone; fifo+easy promises a start as it did, and exactly");
-  }
-  for (const auto& [key, value] : order.keys) {
-    if (name != "headroom" || Keys(kHeadroom.keys).has(key)) continue;
-    if (!Keys(kHeadroomPlaces.keys).has(key)) continue;
-    return fail(ErrorCode::NotFound, "policy headroom: it has no key '" + key +
-                                         "' any more; the policy that has it is called "
-                                         "headroom/places now");
   }
   constexpr std::string_view kStem = "tiresias/dlas-gpu-";
   if (!name.starts_with(kStem)) return {};
@@ -105,6 +97,11 @@ Expected<void> refuse_former(const NamedKeys& order) {
   return fail(ErrorCode::NotFound, "policy '" + std::string(name) +
                                        "' is now written tiresias/dlas-gpu:promote=" +
                                        (times == "05" ? "0.5" : std::string(times)));
+}
+
+/// Requires: an order.
+const BackfillEntry& usual_backfill(const PolicyEntry& policy) {
+  return *std::ranges::find(backfills(), policy.backfill, &BackfillEntry::name);
 }
 
 Expected<Keys> keys_of(const About& about, const NamedKeys& named, std::string_view what) {
@@ -123,25 +120,10 @@ Expected<Keys> keys_of(const About& about, const NamedKeys& named, std::string_v
   return keys;
 }
 
-/// Why this backfill does not go with an order of this kind; null if it does.
-const char* harm_of(BackfillKind kind, DependsOn order) {
-  const bool by_holdings = order == DependsOn::Group;
-  if (kind == BackfillKind::Conservative && by_holdings) {
-    return "orders users by what they hold, which every booking would change";
-  }
-  if (kind == BackfillKind::Lend && by_holdings) {
-    return "orders users by what they hold, which every loan would change";
-  }
-  if (kind != BackfillKind::Displace) return nullptr;
-  if (by_holdings) {
-    return "orders users by what they hold, which every start changes, so that jobs would displace "
-           "each other without end";
-  }
-  if (order == DependsOn::Lane) {
-    return "ranks waiting jobs higher and higher, so that jobs would displace each other without "
-           "end";
-  }
-  return nullptr;
+/// Why this backfill does not go with an order of this kind; "" if it does.
+std::string_view harm_of(const Passing& passing, DependsOn order) {
+  if (order == DependsOn::Group) return passing.by_holdings;
+  return order == DependsOn::Lane ? passing.by_lanes : std::string_view();
 }
 
 std::unexpected<Error> refuse(const std::string& why) {
@@ -161,26 +143,14 @@ Expected<Keys> part_keys(const About& about, const NamedKeys& part, std::string_
 
 Expected<void> take_backfill(const BackfillEntry& entry, const NamedKeys& part, Chosen& chosen) {
   const DependsOn order = chosen.policy->order(chosen.keys, {})->depends_on();
-  if (const char* const harm = harm_of(entry.kind, order); harm != nullptr) {
-    return refuse("policy " + std::string(chosen.policy->name) + " " + harm +
+  if (const auto harm = harm_of(entry.about->passing, order); !harm.empty()) {
+    return refuse("policy " + std::string(chosen.policy->name) + " " + std::string(harm) +
                   ": it takes no backfill '" + part.name + "'");
   }
-  const auto keys = part_keys(*entry.about, part, "backfill", *chosen.policy);
+  auto keys = part_keys(*entry.about, part, "backfill", *chosen.policy);
   if (!keys) return std::unexpected(keys.error());
-  chosen.options.backfill = entry.kind;
-  if (entry.kind == BackfillKind::Promise) {
-    chosen.options.reserve_after = keys->time(kReserveAfterKey.name);
-    chosen.options.reservation_depth = static_cast<int>(keys->number(kReservationsKey.name));
-    chosen.options.lend = keys->time(kLendKey.name);
-  }
-  if (entry.kind == BackfillKind::Lend) {
-    chosen.options.lending = {
-        .delay = keys->time("delay"), .after = keys->time("after"), .turn = keys->time("turn")};
-  }
-  if (entry.kind == BackfillKind::Easy) {
-    chosen.options.overdue_after = {.milli = keys->number(kOverdueFactorKey.name),
-                                    .most = keys->time(kOverdueMostKey.name)};
-  }
+  chosen.backfill = &entry;
+  chosen.backfill_keys = std::move(*keys);
   return {};
 }
 
@@ -224,12 +194,11 @@ Expected<void> take_parts(std::span<const NamedKeys> parts, Chosen& chosen) {
 
 /// A gate that preempts must be asked before every start.
 Expected<void> check_gates(const Chosen& chosen) {
-  const BackfillKind kind = chosen.options.backfill;
-  const bool asks = kind != BackfillKind::Conservative && kind != BackfillKind::Displace;
-  if (!chosen.gates_preempt || asks) return {};
+  if (!chosen.gates_preempt || chosen.backfill == nullptr) return {};
+  if (!chosen.backfill->about->passing.returns_places) return {};
   return refuse("policy " + std::string(chosen.policy->name) +
                 ": a gate that preempts does not go with backfill '" +
-                std::string(backfill_of(kind).name) +
+                std::string(chosen.backfill->name) +
                 "', which would give jobs their places back at once");
 }
 
@@ -256,6 +225,10 @@ Expected<void> take_place(const Spec& spec, std::string_view usual, Chosen& chos
 
 }  // namespace
 
+bool PolicyEntry::preempts() const {
+  return (order != nullptr ? usual_backfill(*this).about : about)->needs.preemption;
+}
+
 std::span<const PolicyEntry> policies() { return kPolicies; }
 std::span<const PlacerEntry> placers() { return kPlacers; }
 
@@ -272,7 +245,7 @@ std::unique_ptr<Policy> Chosen::make(const Knobs& knobs) const {
   Gates made;
   for (const auto& [gate, gate_keys] : gates) made.list.push_back(gate(gate_keys));
   return std::make_unique<Pipeline>(policy->order(keys, knobs), placer->factory(place_keys),
-                                    in_pipeline, std::move(made));
+                                    backfill->make(backfill_keys), in_pipeline, std::move(made));
 }
 
 Expected<Chosen> choose(std::string_view spec, std::string_view place) {
@@ -283,10 +256,11 @@ Expected<Chosen> choose(std::string_view spec, std::string_view place) {
   if (!policy) return std::unexpected(policy.error());
   auto keys = keys_of(*(*policy)->about, read->order, "policy");
   if (!keys) return std::unexpected(keys.error());
-  Chosen chosen{.name = to_text(read->order),
-                .policy = *policy,
-                .keys = std::move(*keys),
-                .options = (*policy)->options};
+  Chosen chosen{.name = to_text(read->order), .policy = *policy, .keys = std::move(*keys)};
+  if ((*policy)->order != nullptr) {
+    chosen.backfill = &usual_backfill(**policy);
+    chosen.backfill_keys = Keys(chosen.backfill->about->keys);
+  }
   if (chosen.keys.has(kQuantumKey.name))
     chosen.options.quantum = chosen.keys.time(kQuantumKey.name);
   if ((*policy)->gate != nullptr) chosen.gates.emplace_back((*policy)->gate, Keys());

@@ -17,12 +17,12 @@
 
 namespace berth {
 
-/// A policy that is an order in the pipeline has `order` and `options`; one of its own has `whole`.
+/// A policy that is an order in the pipeline has `order` and `backfill`; one of its own has `whole`.
 struct PolicyEntry {
   std::string_view name;
   const About* about;
   OrderFactory* order = nullptr;
-  PipelineOptions options = {};
+  std::string_view backfill = {};  ///< The one that it goes with.
   GateFactory* gate = nullptr;
   PolicyFactory* whole = nullptr;
   std::string_view place = "consolidated";  ///< The placement it is meant to go with.
@@ -30,15 +30,12 @@ struct PolicyEntry {
   std::string_view own_place = {};
 
   constexpr PolicyEntry(std::string_view its_name, const About& says, OrderFactory& make,
-                        BackfillKind backfill, std::string_view usual_place = "consolidated")
-      : name(its_name),
-        about(&says),
-        order(make),
-        options{.backfill = backfill},
-        place(usual_place) {}
+                        std::string_view its_backfill,
+                        std::string_view usual_place = "consolidated")
+      : name(its_name), about(&says), order(make), backfill(its_backfill), place(usual_place) {}
   constexpr PolicyEntry(std::string_view its_name, const About& says, OrderFactory& make,
-                        BackfillKind backfill, GateFactory& its_gate)
-      : PolicyEntry(its_name, says, make, backfill) {
+                        std::string_view its_backfill, GateFactory& its_gate)
+      : PolicyEntry(its_name, says, make, its_backfill) {
     gate = its_gate;
   }
   constexpr PolicyEntry(std::string_view its_name, const About& says, PolicyFactory& make,
@@ -46,11 +43,7 @@ struct PolicyEntry {
       : name(its_name), about(&says), whole(make), own_place(its_own_place) {}
 
   /// With its usual backfill.
-  bool preempts() const { return preempts(options.backfill); }
-  bool preempts(BackfillKind with) const {
-    if (whole != nullptr) return about->needs.preemption;
-    return with == BackfillKind::Displace || with == BackfillKind::Lend;
-  }
+  bool preempts() const;
 };
 
 struct PlacerEntry {
@@ -70,7 +63,9 @@ struct Chosen {
   std::string name;  ///< With the parts and keys given.
   const PolicyEntry* policy = nullptr;
   Keys keys = {};
-  PipelineOptions options = {};  ///< Of an order's pipeline, with the backfill that was asked for.
+  PipelineOptions options = {};             ///< Of an order's pipeline.
+  const BackfillEntry* backfill = nullptr;  ///< Of an order; null for a policy of its own.
+  Keys backfill_keys = {};
   std::vector<std::pair<GateFactory*, Keys>> gates = {};  ///< Beside the order's own.
   const PlacerEntry* placer = nullptr;  ///< As asked for; a policy with one of its own ignores it.
   Keys place_keys = {};
@@ -79,7 +74,10 @@ struct Chosen {
   bool gates_preempt = false;  ///< One of them does.
   bool shares_by_mps = false;  ///< One of them has jobs share GPUs through MPS.
 
-  bool preempts() const { return gates_preempt || policy->preempts(options.backfill); }
+  bool preempts() const {
+    return gates_preempt ||
+           (backfill != nullptr ? backfill->about : policy->about)->needs.preemption;
+  }
   std::unique_ptr<Policy> make(const Knobs& knobs = {}) const;
 };
 

@@ -235,9 +235,6 @@ TEST(Options, AWrongKeyOfAPolicyIsNamedWithTheValidOnes) {
 TEST(Options, WhatEarlierReleasesWroteIsRefusedWithWhatToWrite) {
   EXPECT_THAT(config_refusal("[headroom]\nshare_below_percent = 50\n"),
               HasSubstr("headroom: is written [policy.headroom] now"));
-  EXPECT_THAT(config_refusal("[policy.headroom]\nageing = \"1h\"\n"),
-              HasSubstr("policy headroom: it has no key 'ageing' any more; the policy that has it "
-                        "is called headroom/places now"));
 }
 
 TEST(Options, CoresAreAmounts) {

@@ -34,8 +34,8 @@ Cluster make_cluster(Rng& rng) {
   return cluster;
 }
 
-/// Keys of headroom or headroom/places, behind its name.
-std::string make_keys(bool places, Rng& rng) {
+/// Keys of headroom, behind its name.
+std::string make_keys(Rng& rng) {
   const std::int64_t short_bound = rng.between(10, 60);
   const std::int64_t medium_bound = short_bound + rng.between(10, 300);
   std::string keys;
@@ -44,15 +44,8 @@ std::string make_keys(bool places, Rng& rng) {
   };
   add("short_bound", short_bound);
   add("medium_bound", medium_bound);
-  if (places) {
-    add("ageing", rng.between(1, 600));
-    add("reserve_after", rng.between(0, 120));
-    add("reservations", rng.between(1, 4));
-    add("lend", rng.between(0, 300));
-  } else {
-    add("stretch", rng.between(0, 30));
-    add("overdue_after", rng.between(0, 3));
-  }
+  add("stretch", rng.between(0, 30));
+  add("overdue_after", rng.between(0, 3));
   add("share_after", rng.between(0, 120));
   return keys;
 }
@@ -76,7 +69,7 @@ AdmissionMode make_mode(Rng& rng) {
 /// measured figures do not say, so such a policy stops what runs for its own
 /// memory, and starts it again, without end.
 std::string make_policy_name(AdmissionMode mode, Rng& rng) {
-  if (rng.one_in(4)) return rng.one_in(2) ? "headroom" : "headroom/places";
+  if (rng.one_in(4)) return "headroom";
   std::string name = any_of(policies(), rng);
   while (mode == AdmissionMode::FreeMemory && repacks(name)) name = any_of(policies(), rng);
   if (repacks(name) || rng.one_in(2)) return name;
@@ -89,11 +82,7 @@ live::Rules make_rules(AdmissionMode mode, Rng& rng) {
   Settings& settings = rules.settings;
   settings.admission.mode = mode;
   constexpr std::string_view kName = "headroom";
-  constexpr std::string_view kPlaces = "headroom/places";
-  const bool places = rules.policy.starts_with(kPlaces);
-  if (rules.policy.starts_with(kName)) {
-    rules.policy.insert((places ? kPlaces : kName).size(), make_keys(places, rng));
-  }
+  if (rules.policy.starts_with(kName)) rules.policy.insert(kName.size(), make_keys(rng));
   settings.can_suspend = rng.one_in(3);
   settings.max_failed_starts = static_cast<std::int32_t>(rng.between(2, 5));
   if (rng.one_in(4)) settings.limits.jobs = static_cast<std::int32_t>(rng.between(1, 3));

@@ -106,7 +106,7 @@ TEST_F(Explain, NamesTheJobThatMustNotBeDelayed) {
   const Explanation found = explain(engine.view(), JobId(3), engine.refused(JobId(3)));
   EXPECT_EQ(found.why, Why::Reservation);
   EXPECT_EQ(found.behind, std::vector{JobId(2)});
-  EXPECT_EQ(passing_text(BackfillKind::Block, found), "no job behind it starts before it");
+  EXPECT_EQ(passing_text(Passing::Who::Nobody, found), "no job behind it starts before it");
 }
 
 TEST_F(Explain, SaysWhatThePolicyDecided) {
@@ -154,7 +154,7 @@ TEST_F(Explain, NamesThePlaceKept) {
   EXPECT_EQ(found.kept->placement.gpus, (std::vector{GpuId(0), GpuId(1)}));
   EXPECT_EQ(found.kept->from, kStart + seconds(90));
   EXPECT_TRUE(found.text.ends_with("; GPU 0, GPU 1 are reserved for it")) << found.text;
-  EXPECT_EQ(passing_text(BackfillKind::Easy, found),
+  EXPECT_EQ(passing_text(Passing::Who::WhoDelaysNone, found),
             "other jobs may start before it where that does not delay it");
 }
 

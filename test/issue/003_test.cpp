@@ -16,8 +16,7 @@ class Issue003 : public testing::TestWithParam<AdmissionMode> {};
 TEST_P(Issue003, PlacesKeptDoNotKeepEachOtherOut) {
   Settings settings;
   settings.admission.mode = GetParam();
-  Engine engine(nodes_of(1, 1), {.settings = settings},
-                *make_policy("headroom/places:reserve_after=0", "first-fit"));
+  Engine engine(nodes_of(1, 1), {.settings = settings}, *make_policy("conservative", "first-fit"));
   JobSpec first = whole(1);
   first.request.gpu.vram = 24_GiB;
   engine.step(kStart, std::vector<Input>{Submitted{JobId(1), first}});

@@ -584,19 +584,18 @@ TEST_F(KeeperTest, AnotherPolicyGoesOnWithTheSameJobs) {
   EXPECT_TRUE(verified) << verified.error().message;
 }
 
-/// As an earlier release wrote it: keys that the policy no longer has, and a memory that it cannot
-/// read.
+/// Keys that the policy does not have, and a memory that it cannot read.
 TEST_F(KeeperTest, APolicyThatWasAnotherBeginsWithoutMemory) {
-  const Rules places{.policy = "headroom/places", .place = "first-fit", .settings = {}};
+  const Rules other{.policy = "multifactor", .place = "first-fit", .settings = {}};
   {
-    Keeper keeper = open(path_, gpus(2), places);
+    Keeper keeper = open(path_, gpus(2), other);
     step(keeper, 1, of({job(2), job(2), job(1)}));
   }
   for (const char* const was : {"headroom", "headroom:ageing=2h", "gone"}) {
     {
       auto store = journal::Store::open(path_, journal::Access::ReadWrite);
       auto recovered = store->recover();
-      Keeper keeper = open(crash(), gpus(2), places);
+      Keeper keeper = open(crash(), gpus(2), other);
       recovered->snapshot->policy = was;
       const auto& entries = recovered->entries;
       if (!entries.empty()) recovered->snapshot->after = entries.back().number;

@@ -44,9 +44,8 @@ TEST(Registry, RefusesAnUnknownPolicyWithTheNamesThereAre) {
   const auto made = make_policy("fcfs", "count");
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code, ErrorCode::NotFound);
-  EXPECT_THAT(
-      made.error().message,
-      StartsWith("policy 'fcfs' is unknown; valid names: headroom, headroom/places, fifo, "));
+  EXPECT_THAT(made.error().message,
+              StartsWith("policy 'fcfs' is unknown; valid names: headroom, fifo, fifo-skip, "));
   for (const PolicyEntry& entry : policies()) {
     EXPECT_THAT(made.error().message, HasSubstr(std::string(entry.name)));
   }
@@ -131,9 +130,6 @@ TEST(Registry, KeysThatContradictEachOtherAreNamed) {
   EXPECT_EQ(choose("headroom:short_bound=9h").error().message,
             "policy headroom: short_bound=32400s: must be at most medium_bound, which is 14400s");
   EXPECT_TRUE(choose("headroom:short_bound=9h:medium_bound=10h"));
-  EXPECT_EQ(choose("headroom/places+promise:lend=1m").error().message,
-            "backfill promise: 'lend' is a key of policy headroom/places itself: write it there");
-  EXPECT_TRUE(choose("fair-share+promise:lend=1m"));
 }
 
 TEST(Registry, AGateThatPreemptsIsRefusedWhereJobsWouldComeBackAtOnce) {
@@ -161,8 +157,7 @@ TEST(Registry, AnOrderIsRefusedWhereItWouldNeverSettle) {
   EXPECT_EQ(choose("multifactor+displace").error().message,
             "policy multifactor ranks waiting jobs higher and higher, so that jobs would displace "
             "each other without end: it takes no backfill 'displace'");
-  for (const char* const refused :
-       {"fair-share+displace", "headroom/places+displace", "wfp3+displace", "drf+conservative"}) {
+  for (const char* const refused : {"fair-share+displace", "wfp3+displace", "drf+conservative"}) {
     EXPECT_FALSE(choose(refused)) << refused;
   }
   for (const char* const taken : {"drf+easy", "multifactor+easy", "las+displace"}) {
@@ -174,18 +169,18 @@ TEST(Registry, PartsAreOneBackfillAndAnyGates) {
   const auto chosen = choose("sjf+idle:share_after=10m+easy+exclusive@count");
   ASSERT_TRUE(chosen) << chosen.error().message;
   EXPECT_EQ(chosen->name, "sjf+idle:share_after=10m+easy+exclusive");
-  EXPECT_EQ(chosen->options.backfill, BackfillKind::Easy);
+  EXPECT_EQ(chosen->backfill->name, "easy");
   ASSERT_EQ(chosen->gates.size(), 2U);
   EXPECT_EQ(chosen->gates[0].second.time("share_after"), minutes(10));
   EXPECT_EQ(chosen->place, "count");
-  EXPECT_EQ(choose("sjf+local")->options.backfill, choose("sjf")->options.backfill);
+  EXPECT_EQ(choose("sjf+local")->backfill, choose("sjf")->backfill);
   const auto message = [](std::string_view spec) { return choose(spec).error().message; };
   EXPECT_EQ(message("sjf+easy+skip"), "policy sjf: '+skip' is a second backfill beside '+easy'");
   EXPECT_EQ(message("sjf+idle+idle"), "policy sjf: '+idle' is given twice");
   EXPECT_EQ(message("carma+idle"), "policy carma is no order: it takes no '+idle'");
   EXPECT_EQ(message("sjf+tidy"),
             "backfill or gate 'tidy' is unknown; valid names: block, skip, displace, easy, "
-            "conservative, promise, lend, exclusive, idle, local, mps, yield");
+            "conservative, lend, exclusive, idle, local, mps, yield");
   EXPECT_EQ(message("headroom+idle:share_after=1m"),
             "gate idle: 'share_after' is a key of policy headroom itself: write it there");
 }

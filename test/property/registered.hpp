@@ -19,7 +19,7 @@ inline std::vector<std::string> registered_policies() {
   all.emplace_back("tiresias/dlas-gpu:promote=0.5");
   all.emplace_back("tiresias/dlas-gpu:promote=8");
   for (const char* composed : {"wfp3+easy", "wfp3+conservative", "fair-share+easy", "srtf+easy",
-                               "sjf+promise", "fifo+displace", "sjf+easy:overdue_factor=1",
+                               "sjf+lend", "fifo+displace", "sjf+easy:overdue_factor=1",
                                "headroom+yield:yield_for=200s:yield_after=50s"}) {
     all.emplace_back(composed);
   }

@@ -220,32 +220,6 @@ TEST(Starvation, HeadroomStartsTheLargeOne) {
   }
 }
 
-TEST(Starvation, PlacesStartTheLargeOneByTheirPromise) {
-  for (std::uint64_t seed = 1; seed <= kStarvationStreams; ++seed) {
-    Stream stream(seed, "headroom/places", Limits::All);
-    stream.run();
-    ASSERT_TRUE(stream.had_hold()) << "seed " << seed;
-    ASSERT_NE(stream.started(), kNever) << "seed " << seed;
-    ASSERT_NE(stream.promised(), kNever) << "seed " << seed;
-    ASSERT_LE(stream.started(), stream.promised()) << "seed " << seed;
-  }
-}
-
-/// Without limits nothing may borrow the place; with some, borrowers at most double the wait.
-TEST(Starvation, PlacesStartTheLargeOneBehindOccupantsWithoutLimits) {
-  for (std::uint64_t seed = 1; seed <= kStarvationStreams; ++seed) {
-    Stream stream(seed, "headroom/places", seed % 2 == 0 ? Limits::None : Limits::Some);
-    stream.run();
-    ASSERT_TRUE(stream.had_hold()) << "seed " << seed;
-    ASSERT_NE(stream.started(), kNever) << "seed " << seed;
-    const Instant gone = stream.occupants_gone();
-    const Duration lent =
-        seed % 2 == 0 ? Duration::zero() : std::max(minutes(15), gone - stream.submitted());
-    const Instant predicted = seed % 2 == 0 ? gone : std::max(gone, stream.from());
-    ASSERT_LE(stream.started(), std::max(predicted, gone + lent)) << "seed " << seed;
-  }
-}
-
 /// The test can fail: without a place kept the stream does starve the large job.
 TEST(Starvation, PassingWithoutAPlaceStarvesTheLargeOne) {
   std::size_t starved = 0;

@@ -42,6 +42,6 @@ class Block final : public Backfill {
 
 }  // namespace
 
-std::unique_ptr<Backfill> block() { return std::make_unique<Block>(); }
+std::unique_ptr<Backfill> block(const Keys&) { return std::make_unique<Block>(); }
 
 }  // namespace berth

@@ -34,7 +34,10 @@ constexpr About kConservative{
     .proof =
         "An independent restatement of the published definition on 300 random traces: every job "
         "starts at the same second (test/paper/conservative_test.cpp).",
-    .needs = {.estimates = true}};
+    .needs = {.estimates = true},
+    .passing = {.who = Passing::Who::WhoDelaysNone,
+                .returns_places = true,
+                .by_holdings = "orders users by what they hold, which every booking would change"}};
 
 namespace {
 
@@ -150,6 +153,6 @@ std::optional<Placement> Conservative::place_now(const Booking& booking, const A
 
 }  // namespace
 
-std::unique_ptr<Backfill> conservative() { return std::make_unique<Conservative>(); }
+std::unique_ptr<Backfill> conservative(const Keys&) { return std::make_unique<Conservative>(); }
 
 }  // namespace berth

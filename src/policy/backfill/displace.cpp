@@ -26,7 +26,15 @@ constexpr About kDisplace{
         "refused: jobs would displace each other without end.",
     .cost = "O(lanes + victims) per pass, O(log victims) placements per job that displaces.",
     .proof = "None yet.",
-    .needs = {.preemption = true}};
+    .needs = {.preemption = true},
+    .passing = {.who = Passing::Who::Anybody,
+                .returns_places = true,
+                .by_holdings =
+                    "orders users by what they hold, which every start changes, so that jobs would "
+                    "displace each other without end",
+                .by_lanes =
+                    "ranks waiting jobs higher and higher, so that jobs would displace each other "
+                    "without end"}};
 
 namespace {
 
@@ -184,6 +192,6 @@ class Displace final : public Backfill {
 
 }  // namespace
 
-std::unique_ptr<Backfill> displace() { return std::make_unique<Displace>(); }
+std::unique_ptr<Backfill> displace(const Keys&) { return std::make_unique<Displace>(); }
 
 }  // namespace berth

@@ -13,7 +13,8 @@ constexpr About kSkip{
     .cost = "O(lanes that may start) per pass; a lane is one user and one request.",
     .proof =
         "`fifo-skip` is compared with Tiresias' simulator job by job "
-        "(test/sim/tiresias_oracle_test.cpp)."};
+        "(test/sim/tiresias_oracle_test.cpp).",
+    .passing = {.who = Passing::Who::Anybody}};
 
 namespace {
 
@@ -40,6 +41,6 @@ class Skip final : public Backfill {
 
 }  // namespace
 
-std::unique_ptr<Backfill> skip() { return std::make_unique<Skip>(); }
+std::unique_ptr<Backfill> skip(const Keys&) { return std::make_unique<Skip>(); }
 
 }  // namespace berth

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "policy/pipeline/holds.hpp"
-
 namespace berth {
 
 namespace {
@@ -21,6 +19,20 @@ Instant due_back(const JobView& job, const ClusterView& view, const LendingOptio
 
 bool stops(const Job& job) { return job.state == JobState::Stopping && !job.ending; }
 
+/// Counts one more grant that runs for `planned` from now on, if it stays beyond the room's end.
+void count_if_staying(KeptRoom& room, const Grant& grant, Duration planned, Instant now) {
+  if (room.until != kNever && later(now, planned) <= room.until) return;
+  const std::vector<GpuId>& gpus = room.hold.placement.gpus;
+  for (const Share& share : grant.shares) {
+    const auto found = std::ranges::lower_bound(gpus, share.gpu);
+    if (found == gpus.end() || *found != share.gpu) continue;
+    const auto i = static_cast<std::size_t>(found - gpus.begin());
+    room.charged[i] += share.charge;
+    room.milli[i] += grant.milli;
+    ++room.tenants[i];
+  }
+}
+
 }  // namespace
 
 bool is_sane(const Loans& loans) {
@@ -34,11 +46,21 @@ Ask Lending::ask_for(JobId id) const {
 
 // ---- Places kept -----------------------------------------------------------------------------
 
+/// With what stays there beyond its end. O(running).
 KeptRoom Lending::counted(KeptRoom room) const {
   const ClusterView& view = walk_.view();
-  std::vector<KeptRoom> one{room};
-  const auto occupants = occupants_of(one, view);
-  count_staying(room, {}, occupants.front(), view, walk_.started());
+  const std::size_t gpus = room.hold.placement.gpus.size();
+  room.charged.assign(gpus, Bytes(0));
+  room.tenants.assign(gpus, 0);
+  room.milli.assign(gpus, GpuMilli(0));
+  for (const JobId id : view.running()) {
+    const JobView job = view.job(id);
+    if (job.state() == JobState::Stopping) continue;
+    count_if_staying(room, job.grant(), job.enforced(), view.now());
+  }
+  for (const Fresh& given : walk_.started()) {
+    count_if_staying(room, given.grant, given.planned, view.now());
+  }
   return room;
 }
 
@@ -46,25 +68,24 @@ KeptRoom Lending::counted(KeptRoom room) const {
 std::optional<KeptRoom> Lending::room_of_lender(JobId id, const Placement& place) const {
   const ClusterView& view = walk_.view();
   const JobView job = view.job(id);
-  const Instant due = due_back(job, view, walk_.options().lending);
+  const Instant due = due_back(job, view, options_);
   const Hold hold{.job = id, .ask = ask_for(id), .placement = place, .from = due, .promised = due};
   const bool is_healthy =
       std::ranges::all_of(place.gpus, [&](GpuId gpu) { return is_usable(view.use().gpu(gpu)); });
   if (!is_healthy) return std::nullopt;
-  return counted({.hold = hold, .until = due - slack(walk_.options().lending)});
+  return counted({.hold = hold, .until = due - slack(options_)});
 }
 
 /// True if a borrower that starts now would not end in time for the jobs whose places it has. Those
 /// and it would keep each other out.
 bool Lending::is_late(JobId id, const Placement& place) const {
   const ClusterView& view = walk_.view();
-  const LendingOptions& options = walk_.options().lending;
   const Instant end = later(view.now(), ask_for(id).planned);
   return std::ranges::any_of(loans_.lent, [&](const auto& lent) {
     const bool meets = std::ranges::any_of(place.gpus, [&](GpuId gpu) {
       return std::ranges::find(lent.second.gpus, gpu) != lent.second.gpus.end();
     });
-    return meets && end > due_back(view.job(lent.first), view, options) - slack(options);
+    return meets && end > due_back(view.job(lent.first), view, options_) - slack(options_);
   });
 }
 
@@ -113,7 +134,7 @@ std::vector<Hold> Lending::holds() const {
   }
   for (const auto& [id, place] : loans_.lent) {
     if (walk_.is_started(id)) continue;
-    const Instant due = due_back(view.job(id), view, walk_.options().lending);
+    const Instant due = due_back(view.job(id), view, options_);
     holds.push_back(
         {.job = id, .ask = ask_for(id), .placement = place, .from = due, .promised = due});
   }
@@ -178,12 +199,11 @@ void Lending::lend() {
 
 bool Lending::may_borrow(JobId id, const Ask& ask) {
   const JobView job = walk_.view().job(id);
-  const LendingOptions& options = walk_.options().lending;
   const bool is_brief = job.duration_class() == DurationClass::Short &&
-                        job.enforced() <= options.delay - slack(options) &&
+                        job.enforced() <= options_.delay - slack(options_) &&
                         ask.gpus() > GpuCount(0) && !job.request().gpu.is_elastic();
   if (!is_brief || loans_.lent.contains(id) || !walk_.tally().allows(job)) return false;
-  const Duration left = options.after - job.waited();
+  const Duration left = options_.after - job.waited();
   if (left > Duration::zero()) walk_.wake(later(walk_.view().now(), left));
   return left <= Duration::zero();
 }
@@ -216,7 +236,6 @@ bool Lending::serve(JobId id, const Ask& ask) {
 /// The long jobs that may give way for so long, the one that was delayed least first.
 std::vector<JobId> Lending::lenders_for(const Ask& ask) const {
   const ClusterView& view = walk_.view();
-  const LendingOptions& options = walk_.options().lending;
   const bool is_hopeless = std::ranges::any_of(hopeless_, [&](const Ask& other) {
     return other.planned <= ask.planned && is_no_larger(other, ask, view.cluster());
   });
@@ -229,8 +248,8 @@ std::vector<JobId> Lending::lenders_for(const Ask& ask) const {
     const bool may = job.state() == JobState::Running && is_long && !loans_.lent.contains(id) &&
                      !job.grant().shares.empty() && !job.request().gpu.is_elastic() &&
                      !view.is_left_alone(job);
-    if (!may || job.delayed() + ask.planned + slack(options) > options.delay) continue;
-    const Instant rested = later(job.granted_at(), options.turn);
+    if (!may || job.delayed() + ask.planned + slack(options_) > options_.delay) continue;
+    const Instant rested = later(job.granted_at(), options_.turn);
     if (rested > view.now()) {
       walk_.wake(rested);
     } else {

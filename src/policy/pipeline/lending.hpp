@@ -18,6 +18,13 @@
 
 namespace berth {
 
+/// For how long the places of running jobs are lent.
+struct LendingOptions {
+  Duration delay{0};  ///< Most delay of one job, all in all.
+  Duration after{0};  ///< A short job waits this long before it borrows.
+  Duration turn{0};   ///< A job runs for this long before its place is lent.
+};
+
 /// What is lent, from pass to pass.
 struct Loans {
   std::map<JobId, Placement> lent;      ///< By job that gave way, until it runs again.
@@ -31,8 +38,11 @@ bool is_sane(const Loans& loans);
 class Lending {
  public:
   /// Requires: all outlive it.
-  Lending(Walk& walk, Loans& loans, Vacancy& vacancy)
-      : walk_(walk), loans_(loans), room_(walk.view(), walk.placer(), walk.trial(), vacancy) {}
+  Lending(Walk& walk, const LendingOptions& options, Loans& loans, Vacancy& vacancy)
+      : walk_(walk),
+        options_(options),
+        loans_(loans),
+        room_(walk.view(), walk.placer(), walk.trial(), vacancy) {}
 
   /// Drops what is over, and keeps the rest from jobs that would be in the way. Before the walk.
   void keep_places();
@@ -57,6 +67,7 @@ class Lending {
   std::optional<Placement> place_without(JobId lender, JobId id, const Ask& ask);
 
   Walk& walk_;
+  const LendingOptions& options_;
   Loans& loans_;
   ComingRoom room_;
   std::vector<KeptRoom> rooms_;

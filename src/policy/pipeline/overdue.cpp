@@ -15,24 +15,23 @@ Instant due_of(const JobView& job, const OverdueAfter& after) {
 }
 
 void Overdue::follow(const PassContext& context) {
-  if (context.options.overdue_after.milli == 0) return;
+  if (after_.milli == 0) return;
   if (context.is_fresh) {
-    *this = Overdue();
-    context.view.for_each_pending(
-        [&](const JobView& job) { update(job.id(), context.view, context.options); });
+    *this = Overdue(after_);
+    context.view.for_each_pending([&](const JobView& job) { update(job.id(), context.view); });
   } else {
-    for (const Event& event : context.events) update(event.job, context.view, context.options);
+    for (const Event& event : context.events) update(event.job, context.view);
   }
 }
 
-void Overdue::update(JobId id, const ClusterView& view, const PipelineOptions& options) {
+void Overdue::update(JobId id, const ClusterView& view) {
   if (const Instant* const was = due_.find(id)) {
     jobs_.erase({*was, id});
     due_.erase(id);
   }
   const Job* const job = view.find(id);
   if (job == nullptr || !is_waiting(job->state)) return;
-  const Instant due = due_of(view.job(id), options.overdue_after);
+  const Instant due = due_of(view.job(id), after_);
   jobs_.emplace(due, id);
   due_.insert(id, due);
 }

@@ -4,21 +4,29 @@
 // of days. Touches only what changed: O(log waiting) per changed job.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "core/id_map.hpp"
 #include "core/view.hpp"
-#include "policy/policy.hpp"
 
 namespace berth {
 
 struct PassContext;
 
+/// After how long a waiting job is overdue.
+struct OverdueAfter {
+  std::int64_t milli = 0;  ///< Thousandths of its run time; 0: never.
+  Duration most{0};        ///< But no later than this.
+};
+
 class Overdue {
  public:
   using Due = std::pair<Instant, JobId>;
+
+  explicit Overdue(const OverdueAfter& after) : after_(after) {}
 
   /// Brings all up to date: once in a pass, before anything else.
   void follow(const PassContext& context);
@@ -27,8 +35,9 @@ class Overdue {
   const std::set<Due>& jobs() const { return jobs_; }
 
  private:
-  void update(JobId id, const ClusterView& view, const PipelineOptions& options);
+  void update(JobId id, const ClusterView& view);
 
+  OverdueAfter after_;
   std::set<Due> jobs_;
   IdMap<JobId, Instant> due_;
 };

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/bytes.hpp"
-#include "policy/backfills.hpp"
 #include "policy/pipeline/backfill.hpp"
 
 namespace berth {
@@ -24,12 +23,12 @@ void append(Decisions more, Decisions& decisions) {
 }  // namespace
 
 Pipeline::Pipeline(std::unique_ptr<Order> order, std::unique_ptr<Placer> placer,
-                   const PipelineOptions& options, Gates gates)
+                   std::unique_ptr<Backfill> backfill, const PipelineOptions& options, Gates gates)
     : order_(std::move(order)),
       placer_(std::move(placer)),
       options_(options),
       gates_(std::move(gates)),
-      backfill_(backfill_of(options.backfill).make()) {
+      backfill_(std::move(backfill)) {
   order_->configure(options_, gates_);
 }
 

@@ -20,9 +20,9 @@ class Backfill;
 
 class Pipeline final : public Policy {
  public:
-  /// With the backfill that the options name, and the order's own gates beside these.
+  /// With the order's own gates beside these.
   Pipeline(std::unique_ptr<Order> order, std::unique_ptr<Placer> placer,
-           const PipelineOptions& options, Gates gates = {});
+           std::unique_ptr<Backfill> backfill, const PipelineOptions& options, Gates gates = {});
   ~Pipeline() override;
 
   Decisions decide(const ClusterView& view, std::span<const Event> events) override;

@@ -192,11 +192,6 @@ void Walk::rule_out(const Ask& ask, Refusal refusal) {
   refused.push_back(ask);
 }
 
-void Walk::forget_refusals() {
-  ruled_out_.clear();
-  kept_from_.clear();
-}
-
 Why Walk::refused_before(JobId id, const Ask& ask) const {
   return tally_.allows(id) ? why_ruled_out(ask) : Why::Limit;
 }

@@ -120,8 +120,6 @@ class Walk {
   Placed find(JobId id, const Ask& ask);
   /// No larger ask is tried in this walk, where the reason holds for it too.
   void rule_out(const Ask& ask, Refusal refusal);
-  /// What was refused may fit now.
-  void forget_refusals();
 
   /// Gives the job this place, out of turn if it is `because` of that.
   const Grant& start(JobId id, const Ask& ask, Placement placement, Because because);

@@ -4,7 +4,9 @@
 #include <map>
 #include <utility>
 
+#include "policy/backfills.hpp"
 #include "policy/gates.hpp"
+#include "policy/pipeline/backfill.hpp"
 #include "policy/pipeline/pipeline.hpp"
 #include "policy/policies.hpp"
 
@@ -73,7 +75,7 @@ class Capacity final : public Order {
 std::unique_ptr<Policy> capacity(const Keys& keys, std::unique_ptr<Placer>, const Knobs& knobs) {
   Gates gates;
   gates.list.push_back(local(keys));
-  return std::make_unique<Pipeline>(std::make_unique<Capacity>(), closest(),
+  return std::make_unique<Pipeline>(std::make_unique<Capacity>(), closest(), skip({}),
                                     PipelineOptions{.rebuild = knobs.rebuild}, std::move(gates));
 }
 

@@ -4,8 +4,10 @@
 #include <memory>
 #include <vector>
 
+#include "policy/backfills.hpp"
 #include "policy/gates.hpp"
 #include "policy/kit/cheapest.hpp"
+#include "policy/pipeline/backfill.hpp"
 #include "policy/pipeline/pipeline.hpp"
 #include "policy/policies.hpp"
 
@@ -137,9 +139,9 @@ std::unique_ptr<Policy> carma(const Keys& keys, std::unique_ptr<Placer>, const K
   const Bounds bounds{.margin = keys.size("margin"), .busy_percent = keys.number("busy_percent")};
   Gates gates;
   gates.list.push_back(mps({}));
-  return std::make_unique<Pipeline>(
-      std::make_unique<RecoveredFirst>(), std::make_unique<Mapper>(bounds),
-      PipelineOptions{.backfill = BackfillKind::Block, .rebuild = knobs.rebuild}, std::move(gates));
+  return std::make_unique<Pipeline>(std::make_unique<RecoveredFirst>(),
+                                    std::make_unique<Mapper>(bounds), block({}),
+                                    PipelineOptions{.rebuild = knobs.rebuild}, std::move(gates));
 }
 
 }  // namespace berth

@@ -147,8 +147,7 @@ TEST_F(Headroom, ARestartKeepsTheTurns) {
 }
 
 TEST_F(Headroom, AMemoryOfAnotherPolicyIsRefused) {
-  const auto places = test::order_named("headroom/places");
-  const auto done = order_->restore(places->save());
+  const auto done = order_->restore("another's");
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().message, "policy memory: not that of headroom");
 }
