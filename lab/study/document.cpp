@@ -22,6 +22,9 @@ constexpr auto kShownOfParts = std::to_array<std::string_view>(
     {"wait_mean", "wait_p95", "short_wait_p95", "wait_max", "slowdown", "makespan",
      "run_over_alone", "slowdown_variance"});
 
+/// The ways whose mean waits stand beside each other in the summary.
+constexpr auto kShownInSummary = std::to_array<std::string_view>({kJudgedWay, "fifo", "exclusive"});
+
 /// Figures that some way of the scenario knows.
 std::vector<const StudyFigure*> known_of(const ScenarioResults& scenario) {
   std::vector<const StudyFigure*> known;
@@ -85,6 +88,27 @@ std::string scenarios_section(const StudyDocument& document) {
          orders;
 }
 
+/// What each scenario is, and mean waits.
+std::string scenarios_summary(const StudyResults& results) {
+  std::string text =
+      "## Scenarios\n\nMean waits in seconds; a way that ended fewer jobs may wait less. The "
+      "scenarios of the first target, in which\nonly the order of jobs differs, are described in "
+      "[results/default.md](results/default.md).\n\n| scenario | what it is |";
+  for (const std::string_view way : kShownInSummary) text += cell(std::string(way));
+  text += "\n|---|---|---:|---:|---:|\n";
+  for (const ScenarioResults& scenario : results.scenarios) {
+    if (scenario.group == kOrders) continue;
+    text += "|" + cell(scenario.name) + cell(scenario.words);
+    for (const std::string_view way : kShownInSummary) {
+      const WayResults* const its = scenario.find(way);
+      const auto wait = its == nullptr ? std::nullopt : its->figure("wait_mean");
+      text += cell(shown(*find_figure("wait_mean"), wait));
+    }
+    text += "\n";
+  }
+  return text;
+}
+
 std::string ways_section(const StudyPlan& plan) {
   std::string text = "## Ways\n\n| way | what it is | arguments of `berth sim` |\n|---|---|---|\n";
   for (const StudyWay& way : plan.ways) {
@@ -129,8 +153,9 @@ std::string opening(const StudyDocument& document) {
          " simulated runs in " + std::to_string(document.results.scenarios.size()) +
          " scenarios.\n`evaluation.json` has every figure of every run and the commands that "
          "repeat it, to be run at the top of the\nrepository after `tools/build release`. "
-         "[metrics.md](metrics.md) defines the figures. Means have 95 %\nconfidence intervals "
-         "over the seeds.\n";
+         "`build/release/bin/berth-eval report --folder doc` makes\n`doc/evaluation.html` of it, "
+         "with every table and charts. [metrics.md](metrics.md) defines the figures. Means\nhave "
+         "95 % confidence intervals over the seeds.\n";
 }
 
 }  // namespace
@@ -182,6 +207,18 @@ std::string markdown(const StudyDocument& document) {
   text += losses_section(balance) + "\n" + causes_section(document.results) + "\n";
   if (const std::string parts = parts_section(document); !parts.empty()) text += parts + "\n";
   text += ways_section(document.plan) + "\n" + scenarios_section(document);
+  if (!document.live.empty()) text += "\n" + document.live;
+  return text;
+}
+
+std::string summary(const StudyDocument& document) {
+  const auto judged = judge(document.plan, document.results);
+  const auto balance = balances(document.results, kJudgedWay, ways_in(document.plan, kRivals));
+  std::string text = opening(document) + "\n" + targets_section(judged) + "\n";
+  if (!document.reading.empty()) text += document.reading + "\n";
+  text += losses_summary(balance) + "\n" + causes_summary(document.results) + "\n";
+  if (const std::string parts = parts_section(document); !parts.empty()) text += parts + "\n";
+  text += ways_section(document.plan) + "\n" + scenarios_summary(document.results);
   if (!document.live.empty()) text += "\n" + document.live;
   return text;
 }

@@ -1,4 +1,5 @@
-// The study for readers: doc/evaluation.md. A pure function of the results and of the plan.
+// The study for readers: all tables, and doc/evaluation.md, which sums them up. Pure functions of
+// the results and of the plan.
 #pragma once
 
 #include <string>
@@ -43,11 +44,17 @@ std::optional<double> ratio_to_judged(const StudyResults& results, std::string_v
 /// for anything else in such braces, an unknown figure included.
 Expected<std::string> with_figures(const std::string& text, const StudyResults& results);
 
+/// Every table of every scenario; evaluation.html is made of it.
 std::string markdown(const StudyDocument& document);
+/// What follows from the tables, and a row for each scenario: evaluation.md.
+std::string summary(const StudyDocument& document);
 
-/// Sections of the document.
+/// Sections of both.
 std::string targets_section(const std::vector<Judged>& judged);
 std::string losses_section(const std::vector<Balance>& balances);
 std::string causes_section(const StudyResults& results);
+/// The same in short: how many losses instead of each, and without the attempts that were lost.
+std::string losses_summary(const std::vector<Balance>& balances);
+std::string causes_summary(const StudyResults& results);
 
 }  // namespace berth::lab

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <set>
 
 #include "lab/study/document.hpp"
@@ -50,6 +51,23 @@ std::string cases_of(const Balance& balance) {
             (loss.is_clear ? "* " : " ") + loss.best_way;
   }
   return text;
+}
+
+/// The way to which most of these were lost, and how many; "" without any.
+std::string winner_of(const Balance& balance) {
+  std::map<std::string, std::size_t> lost_to;
+  for (const Loss& loss : balance.losses) ++lost_to[loss.best_way];
+  const auto most = std::ranges::max_element(
+      lost_to, {}, [](const auto& way_and_count) { return way_and_count.second; });
+  if (most == lost_to.end()) return "";
+  return most->first + " (" + std::to_string(most->second) + ")";
+}
+
+/// How often the judged way is best, within a tenth and worse.
+std::string counts_of(const Balance& balance) {
+  return cell(std::string(find_figure(balance.figure)->head)) +
+         cell(std::to_string(balance.scenarios)) + cell(std::to_string(balance.best)) +
+         cell(std::to_string(balance.within)) + cell(std::to_string(balance.losses.size()));
 }
 
 /// Where head-of-line blocking, memory and places show, and how jobs die.
@@ -166,19 +184,37 @@ std::string losses_section(const std::vector<Balance>& balances) {
       "include 0.\n\n| figure | scenarios | best | within 10 % "
       "| worse | cases |\n|---|---:|---:|---:|---:|---|\n";
   for (const Balance& balance : balances) {
-    text += "|" + cell(std::string(find_figure(balance.figure)->head)) +
-            cell(std::to_string(balance.scenarios)) + cell(std::to_string(balance.best)) +
-            cell(std::to_string(balance.within)) + cell(std::to_string(balance.losses.size())) +
-            cell(cases_of(balance)) + "\n";
+    text += "|" + counts_of(balance) + cell(cases_of(balance)) + "\n";
   }
   return text;
 }
 
-std::string causes_section(const StudyResults& results) {
+std::string losses_summary(const std::vector<Balance>& balances) {
+  std::string text =
+      "## Where it does not help\n\nEach figure of `headroom` is compared with the best of all "
+      "other ways in each scenario, so `headroom` has\nto beat all of them at once. A way that "
+      "ended fewer jobs takes part only in figures of losses. *Worse*: by more\nthan 10 %. "
+      "*Clear*: the 95 % interval of the difference, seed by seed, does not include 0. *Most "
+      "often to*: the\nway that is best in most of these scenarios, and in how many."
+      "\n\n| figure | scenarios | best | within 10 % "
+      "| worse | clear | most often to |\n|---|---:|---:|---:|---:|---:|---|\n";
+  for (const Balance& balance : balances) {
+    const auto clear = std::ranges::count_if(balance.losses, &Loss::is_clear);
+    text +=
+        "|" + counts_of(balance) + cell(std::to_string(clear)) + cell(winner_of(balance)) + "\n";
+  }
+  return text;
+}
+
+std::string causes_summary(const StudyResults& results) {
   return "## Causes of bad ordering and admission\n\nWhy jobs wait ([metrics.md](metrics.md)): the "
          "fraction of a way's waiting time, as the mean over scenarios. *Order*\nis the time in "
          "which there was room for the job, but jobs ahead of it had to go first.\n\n" +
-         waits_table(results) +
+         waits_table(results);
+}
+
+std::string causes_section(const StudyResults& results) {
+  return causes_summary(results) +
          "\nAttempts that ran out of memory or were ended, by kind, and jobs that failed for good; "
          "means over seeds. *By\nadmission* counts attempts that stayed within their request "
          "while all other jobs on the GPU did, too. Ways that\nlost nothing are left out.\n\n" +

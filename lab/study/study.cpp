@@ -97,7 +97,7 @@ Expected<void> write_documents(const StudyOptions& options, const StudyPlan& pla
     if (!live) return std::unexpected(live.error());
     document.live = std::move(*live);
   }
-  auto done = write(options.folder + "/evaluation.md", markdown(document));
+  auto done = write(options.folder + "/evaluation.md", summary(document));
   if (!done) return done;
   return write(options.folder + "/evaluation.html", page(document));
 }
