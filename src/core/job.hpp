@@ -166,6 +166,9 @@ inline Duration run_of(const Job& job, Instant now) { return ran_of(job, now) - 
 inline Duration limit_left(const Job& job) {
   return job.spec.time_limit - (job.ran - job.ran_before);
 }
+/// When its time limit ends it if it is not suspended before. Requires: it holds a berth and has a
+/// limit. The same value at grant and release, because what it is made of only changes then.
+inline Instant time_limit_at(const Job& job) { return later(job.since, limit_left(job)); }
 /// GPUs that it held times that time, whatever number it held when.
 inline GpuTime attained_of(const Job& job, Instant now) {
   if (!holds_berth(job.state)) return job.attained;

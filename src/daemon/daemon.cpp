@@ -483,7 +483,8 @@ void Daemon::open_conductor() {
                 [this](JobId job, Attempt attempt) {
                   return launcher_ ? launcher_->cgroup_of(job, attempt) : "";
                 },
-                device_rules_.get(), [this](JobId job) { return announcer_->failure_of(job); }});
+                device_rules_.get(), [this](JobId job) { return announcer_->failure_of(job); },
+                [this] { return now(); }});
   host_->set_strangers([this](GpuId gpu) { return presenter_->strangers_text(gpu); });
   tell(conductor_->recover());
   restore_energy();

@@ -65,6 +65,12 @@ Expected<journal::JobRow> Presenter::row(JobId id) const {
   return fail(ErrorCode::NotFound, "job " + std::to_string(id.value()) + ": no such job");
 }
 
+/// Steps may be far apart.
+Instant Presenter::now() const {
+  const Instant step = keeper_.engine().view().now();
+  return now_ ? std::max(step, now_()) : step;
+}
+
 Expected<std::string> Presenter::job(JobId id, const Viewer& viewer) {
   const auto found = row(id);
   if (!found) return std::unexpected(found.error());
@@ -76,7 +82,7 @@ Expected<std::string> Presenter::job(JobId id, const Viewer& viewer) {
 
 void Presenter::append_brief_row(std::string& out, const journal::JobRow& row, Reasons& reasons,
                                  const Viewer& viewer) {
-  daemon::append_brief_row(out, row, {reasons, names_, keeper_}, viewer);
+  daemon::append_brief_row(out, row, {reasons, names_, keeper_, now()}, viewer);
   add_rung(out, row.job);
 }
 
@@ -84,7 +90,7 @@ void Presenter::append_row(std::string& out, const journal::JobRow& row, Reasons
                            const Viewer& viewer) {
   const Bytes peak = watcher_.peak_of(row.job);
   const auto so_far = watcher_.energy().of(row.job);
-  const RowTexts texts{reasons, names_, keeper_};
+  const RowTexts texts{reasons, names_, keeper_, now()};
   if (peak > row.peak || so_far) {
     journal::JobRow seen = row;
     if (so_far) seen.millijoules = row.millijoules.value_or(0) + *so_far;
@@ -98,7 +104,7 @@ void Presenter::append_row(std::string& out, const journal::JobRow& row, Reasons
 
 void Presenter::append_array(std::string& out, const ArrayRow& array, Reasons& reasons,
                              const Viewer& viewer) {
-  daemon::append_array(out, array, {reasons, names_, keeper_}, viewer);
+  daemon::append_array(out, array, {reasons, names_, keeper_, now()}, viewer);
 }
 
 Expected<std::string> Presenter::array(const ArraySpan& span, const Viewer& viewer) {
@@ -301,8 +307,8 @@ Expected<std::string> Presenter::detail(JobId id, const Viewer& viewer, std::int
       damaged.push_back("its attempt " + std::to_string(attempt.attempt.value()));
       continue;
     }
-    // One that was suspended has no end: the same process went on as the next.
-    const bool went_on = !end && &attempt != &attempts->back();
+    // The same process went on as the next. Older journals have no end of it.
+    const bool went_on = end ? end->note == live::kSuspended : &attempt != &attempts->back();
     const auto peak = std::ranges::find(*peaks, attempt.attempt, &journal::PeakRow::attempt);
     const auto energy = std::ranges::find(*energies, attempt.attempt, &journal::EnergyRow::attempt);
     list.push_back(
@@ -313,11 +319,11 @@ Expected<std::string> Presenter::detail(JobId id, const Viewer& viewer, std::int
          {"started_at", started_json(attempt.started, end)},
          {"ended_at", end ? seconds_json(end->at) : Json()},
          {"gpus", gpus_json(attempt.gpus)},
-         {"outcome", end ? Json(outcome_word(*end)) : Json()},
-         {"exit_code", end ? Json(end->code) : Json()},
-         {"note", end       ? sight.note(end->note)
-                  : went_on ? "was suspended"
-                            : ""}});
+         {"outcome", end && !went_on ? Json(outcome_word(*end)) : Json()},
+         {"exit_code", end && !went_on ? Json(end->code) : Json()},
+         {"note", went_on ? std::string(live::kSuspended)
+                  : end   ? sight.note(end->note)
+                          : ""}});
   }
   json["attempts"] = std::move(list);
   json["reports"] = Json::object();
@@ -332,7 +338,7 @@ Expected<std::string> Presenter::detail(JobId id, const Viewer& viewer, std::int
   json["log_bytes"] = log_bytes;
   const ClusterView view = keeper_.engine().view();
   if (view.knows(id)) {
-    const JobView known = view.job(id);
+    const JobView known(*view.find(id), now());
     json["ran_seconds"] = in_seconds(known.ran());
     json["waited_seconds"] = in_seconds(known.waited());
     add_measured(json, *view.find(id));

@@ -34,6 +34,7 @@ struct Enforcers {
   std::function<std::string(JobId, Attempt)> cgroup_of = {};  ///< Of an attempt; "" for none.
   const DeviceRules* device_rules = nullptr;
   std::function<std::string(JobId)> untold = {};  ///< How its latest notification failed; or "".
+  std::function<Instant()> now = {};  ///< The clock; none: the latest step's time is told.
 };
 
 class Presenter {
@@ -47,7 +48,8 @@ class Presenter {
         mps_(enforcers.mps),
         cgroup_of_(std::move(enforcers.cgroup_of)),
         device_rules_(enforcers.device_rules),
-        untold_(std::move(enforcers.untold)) {}
+        untold_(std::move(enforcers.untold)),
+        now_(std::move(enforcers.now)) {}
 
   /// One job as JSON, with what the engine knows of it now. Errors: NotFound for an id that no job
   /// ever had.
@@ -90,6 +92,7 @@ class Presenter {
 
  private:
   Expected<journal::JobRow> row(JobId id) const;
+  Instant now() const;
   Json tenants(GpuId gpu, const Viewer& viewer);
   std::string name_of(uid_t user, const Surrounding& where);
   Json strangers(GpuId gpu);
@@ -109,6 +112,7 @@ class Presenter {
   std::function<std::string(JobId, Attempt)> cgroup_of_;
   const DeviceRules* device_rules_;
   std::function<std::string(JobId)> untold_;
+  std::function<Instant()> now_;
   UserNames names_;
 };
 

@@ -9,6 +9,7 @@
 #include "core/words.hpp"
 #include "daemon/hiding.hpp"
 #include "daemon/json_text.hpp"
+#include "daemon/latest_run.hpp"
 #include "daemon/oom.hpp"
 #include "daemon/requests.hpp"
 #include "engine/explain.hpp"
@@ -124,7 +125,7 @@ std::string without_name(const std::string& text) {
 /// Of a row that is damaged nothing may be shown as true, so nothing of it is shown: only what the
 /// engine knows.
 void append_damaged(std::string& out, JobId id, const RowTexts& texts, const Viewer& viewer) {
-  auto& [reasons, names, keeper] = texts;
+  auto& [reasons, names, keeper, now] = texts;
   const Job* const job = keeper.engine().view().find(id);
   JsonObject json(out);
   json.integer("id", static_cast<std::int64_t>(id.value()))
@@ -329,7 +330,7 @@ const Reasons::Text& Reasons::of(const Job& job) {
 
 void append_row(std::string& out, const journal::JobRow& row, const RowTexts& texts,
                 const Viewer& viewer) {
-  auto& [reasons, names, keeper] = texts;
+  auto& [reasons, names, keeper, now] = texts;
   const Job* const job = keeper.engine().view().find(row.job);
   if (row.is_damaged) return append_damaged(out, row.job, texts, viewer);
   const Sight sight(row.spec.user, viewer);
@@ -359,6 +360,12 @@ void append_row(std::string& out, const journal::JobRow& row, const RowTexts& te
   if (job != nullptr && live::surplus_of(*job) > Bytes(0)) {
     json.integer("surplus_bytes", live::surplus_of(*job).raw());
   }
+  if (const auto run = latest_run(row, job, keeper.store(), now)) {
+    json.seconds("run_started_at", run->started).seconds("run_seconds", run->ran);
+  }
+  if (job != nullptr && is_running(job->state) && job->spec.time_limit != kForever) {
+    json.seconds("ends_by_at", time_limit_at(*job));
+  }
   if (row.peak > Bytes(0)) json.integer("peak_bytes", row.peak.raw());
   if (row.millijoules) {
     std::string joules;
@@ -370,7 +377,7 @@ void append_row(std::string& out, const journal::JobRow& row, const RowTexts& te
 
 void append_brief_row(std::string& out, const journal::JobRow& row, const RowTexts& texts,
                       const Viewer& viewer) {
-  auto& [reasons, names, keeper] = texts;
+  auto& [reasons, names, keeper, now] = texts;
   const Job* const job = keeper.engine().view().find(row.job);
   if (row.is_damaged) return append_damaged(out, row.job, texts, viewer);
   const Sight sight(row.spec.user, viewer);
@@ -510,7 +517,7 @@ Expected<ArrayRow> array_row(const live::Keeper& keeper, const ArraySpan& span) 
 
 void append_array(std::string& out, const ArrayRow& array, const RowTexts& texts,
                   const Viewer& viewer) {
-  auto& [reasons, names, keeper] = texts;
+  auto& [reasons, names, keeper, now] = texts;
   const Job* const job = keeper.engine().view().find(array.row.job);
   const JobSpec& spec = job != nullptr ? job->spec : array.row.spec;
   const bool waits = job != nullptr && waits_to_start(*job);

@@ -77,6 +77,7 @@ struct RowTexts {
   Reasons& reasons;
   UserNames& names;
   const live::Keeper& keeper;
+  Instant now;
 };
 
 /// The jobs of an array as one, from what the engine knows of them and from the journal.

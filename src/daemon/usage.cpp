@@ -85,8 +85,7 @@ Expected<void> UsageSums::add(const journal::JobRow& row) {
   for (std::size_t i = 0; i < attempts->size(); ++i) {
     const journal::AttemptRow& attempt = (*attempts)[i];
     if (attempt.is_damaged) continue;
-    // One that was suspended has no end, and gave its GPUs back at a time that is not kept: it is
-    // counted until the next one began.
+    // In older journals one that was suspended has no end: it is counted until the next one began.
     const bool is_last = i + 1 == attempts->size();
     const Instant end = attempt.end ? attempt.end->at : is_last ? last : (*attempts)[i + 1].granted;
     const Instant from = std::max(since_, attempt.granted);

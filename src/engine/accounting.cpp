@@ -26,10 +26,6 @@ void erase_ascending(std::vector<JobId>& jobs, JobId job) {
   jobs.erase(at);
 }
 
-/// Counted from the grant; the same value at grant and release because `ran`, `ran_before` and
-/// `since` only move then.
-Instant time_limit_at(const Job& job) { return later(job.since, limit_left(job)); }
-
 }  // namespace
 
 Job* Engine::attempt(JobId id, Attempt attempt) {

@@ -22,6 +22,12 @@ namespace {
 
 constexpr std::size_t kQuickSnapshot = std::size_t{16} << 20;
 
+/// Its process lives, and its GPU memory has been freed.
+bool is_being_suspended(const Job& job) {
+  const bool goes_on = job.after_stop == JobState::Suspended || job.after_stop == JobState::Held;
+  return job.state == JobState::Stopping && !job.ending && !job.ended && goes_on;
+}
+
 /// The job an input, a decision or an effect is about; nothing for those about none.
 template <class Value>
 std::optional<JobId> job_of(const Value& value) {
@@ -769,7 +775,7 @@ Expected<void> Keeper::write_input_rows(Instant now, const std::vector<Input>& i
     } else if (const auto* updated = std::get_if<Updated>(&input)) {
       done = write_row(*updated);
     } else if (const auto* released = std::get_if<Released>(&input)) {
-      done = write_row(*released);
+      done = write_row(*released, now);
     }
     if (!done) return done;
   }
@@ -1049,11 +1055,25 @@ Expected<void> Keeper::write_left(const Released& released, const Left& left) {
                           .is_whole = row->end->outcome == Outcome::Done});
 }
 
+/// What it ran does not count the time until it goes on, which is as another attempt.
+Expected<void> Keeper::write_suspension(const Job& job, Instant now) {
+  const auto attempts = store_.attempts(job.id);
+  if (!attempts) return std::unexpected(attempts.error());
+  const auto row = std::ranges::find(*attempts, job.attempt, &journal::AttemptRow::attempt);
+  if (row == attempts->end() || row->end) return {};
+  return store_.end_attempt(
+      job.id, job.attempt,
+      {.at = now, .outcome = Outcome::Cancelled, .note = std::string(kSuspended)});
+}
+
 /// A job that failed and outlives its GPUs was waiting for a look at them.
-Expected<void> Keeper::write_row(const Released& released) {
+Expected<void> Keeper::write_row(const Released& released, Instant now) {
   const Job* const job = engine_.view().find(released.job);
   if (const auto left = left_.find(released.job); left != left_.end()) {
     if (auto written = write_left(released, left->second); !written) return written;
+  }
+  if (job != nullptr && job->attempt == released.attempt && is_being_suspended(*job)) {
+    return write_suspension(*job, now);
   }
   const bool was_judged_late = job != nullptr && job->attempt == released.attempt && job->ended &&
                                job->outcome == Outcome::Failed && !job->ending;

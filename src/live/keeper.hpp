@@ -137,6 +137,8 @@ struct JobAside {
 /// Begins a note that says why a job is held or suspended, where its owner did not ask for that: it
 /// is of the wait, and not stored with the job's end.
 inline constexpr std::string_view kBecause = "because ";
+/// The note of an attempt that ended as its job was suspended: the process went on as the next.
+inline constexpr std::string_view kSuspended = "was suspended";
 
 class Keeper {
  public:
@@ -292,7 +294,8 @@ class Keeper {
   Expected<void> note_arrival(const Submission& submission, JobId first, std::size_t end);
   Expected<void> write_row(const Updated& updated);
   Expected<void> let_go(JobId id, std::vector<Input>& inputs);
-  Expected<void> write_row(const Released& released);
+  Expected<void> write_row(const Released& released, Instant now);
+  Expected<void> write_suspension(const Job& job, Instant now);
   Expected<void> write_end_note(JobId job, Attempt attempt);
   Expected<void> write_peak(const AttemptEnded& ended);
   Expected<void> write_left(const Released& released, const Left& left);

@@ -46,6 +46,33 @@ TEST(Suspend, AJobLeavesItsGpuAndGoesOnWhereItWas) {
   EXPECT_EQ(attempts[0]["note"], "was suspended");
 }
 
+TEST(Suspend, TimeInWhichAJobWasSuspendedIsNotOfItsRun) {
+  SuspendRig rig;
+  const int id = rig.submit_load(20, kMany, 1000);
+  EXPECT_TRUE(rig.job(id).contains("ends_by_at"));
+  rig.suspend(id);
+  rig.wait_for(id, "suspended");
+  const Json suspended = rig.job(id);
+  const double ran = suspended["run_seconds"];
+  EXPECT_FALSE(suspended.contains("ends_by_at"));
+  EXPECT_EQ(rig.job(id)["run_seconds"], ran);
+  rig.resume(id);
+  const Json running = rig.wait_for(id, "running");
+  EXPECT_NEAR(running["ends_by_at"],
+              rig.job(id)["attempts"][1]["granted_at"].get<double>() + 1000 - ran, 1e-3);
+  EXPECT_GE(running["run_seconds"], ran);
+  rig.expect_complete(id, kMany);
+  const Json job = rig.job(id);
+  EXPECT_EQ(job["run_started_at"], job["started_at"]);
+  EXPECT_LT(job["attempts"][0]["ended_at"], job["attempts"][1]["granted_at"]);
+  double sum = 0;
+  for (const Json& attempt : job["attempts"]) {
+    sum += attempt["ended_at"].get<double>() - attempt["started_at"].get<double>();
+  }
+  EXPECT_NEAR(job["run_seconds"], sum, 1e-3);
+  EXPECT_EQ(job["attempts"][0]["outcome"], Json());
+}
+
 TEST(Suspend, AProgramThatIsNamedAsAServerOfMpsIsSuspendedLikeAnyOther) {
   SuspendRig rig;
   const std::string program = test::program("berth-load").string();
