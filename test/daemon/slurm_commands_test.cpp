@@ -191,6 +191,78 @@ TEST_F(SlurmCommands, DependenciesHoldAndQueuesSayWhy) {
       "COMPLETED\nCOMPLETED\n");
 }
 
+TEST_F(SlurmCommands, ADependencyThatIsNotSupportedIsNamed) {
+  expect("sbatch -Q -H -a 1-2 -o /dev/null --wrap=true", "");
+  expect(
+      "sbatch -Q -d 'AfterAny:1_*,afterok:1_2,singleton' -J alone -o /dev/null --wrap=true;"
+      "squeue -h -j 3 -o '%r %E'",
+      "Dependency afterany:1(unfulfilled),afterany:2(unfulfilled),afterok:2(unfulfilled)\n");
+  EXPECT_EQ(rig_.job(3)["unique"], "alone");
+  const std::string known = "is not supported; afterok, afterany, afternotok and singleton are\n";
+  for (const auto& [asked, why] :
+       {std::pair<std::string, std::string>{"aftercorr:1", "dependency 'aftercorr' " + known},
+        {"after:1", "dependency 'after' " + known},
+        {"afterok:1+5", "'1+5' is no job; 7 is one, 7_3 a task"},
+        {"afterok", "dependency 'afterok': '' is no job"},
+        {"afterok:1?afterok:3", "any of several is not supported"},
+        {"afterok:99", "job 99: no such job"},
+        {"afterok:1_9", "array 1: has no task 9"}}) {
+    const std::string line = "sbatch -d '" + asked + "' -o /dev/null --wrap=true";
+    expect_refused(line, why, 1);
+    expect_refused(line, "failed: Job dependency problem\n", 1);
+  }
+}
+
+/// The time of an earlier run is not of the one that runs now.
+TEST_F(SlurmCommands, TimesAreOfAJobsLatestRun) {
+  rig_.folder().write("again.sh",
+                      "#!/bin/bash\n#SBATCH -t 10 -o /dev/null\n"
+                      "[ -z \"$SLURM_RESTART_COUNT\" ] || touch again\nsleep 1000\n");
+  expect(
+      "sbatch -Q again.sh; until [ \"$(squeue -h -o %t)\" = R ]; do sleep 0.05; done;"
+      "first=$(squeue -h -o %S); sleep 1.1; scontrol requeue 1;"
+      "until [ -e again ] && [ \"$(squeue -h -o %t)\" = R ]; do sleep 0.05; done;"
+      "read start end <<<\"$(squeue -h -o '%S %e')\"; [ \"$start\" != \"$first\" ] && echo later;"
+      "limit=$(($(date -d \"$end\" +%s) - $(date -d \"$start\" +%s)));"
+      "[ $limit -gt 500 ] && [ $limit -le 600 ] && echo limit;"
+      "scontrol -o show job 1 | grep -c \" StartTime=$start EndTime=$end \";"
+      "sacct -X -n -P -o Start -j 1 | grep -c \"$start\"",
+      "later\nlimit\n1\n1\n");
+}
+
+TEST_F(SlurmCommands, ScontrolHoldsAndReleasesByNameAndWhatIsDoneAlreadyIsNoError) {
+  expect(
+      "sbatch -Q -b now+1hour -J one -o /dev/null --wrap=true;"
+      "sbatch -Q -b now+1hour -J one -o /dev/null --wrap=true;"
+      "sbatch -Q -b now+1hour -J other -o /dev/null --wrap=true;"
+      "scontrol hold jobname=one; scontrol hold JobId=1,2; squeue -h -S i -o '%i %r'",
+      "1 JobHeldUser\n2 JobHeldUser\n3 BeginTime\n");
+  expect(
+      "scontrol release Name=one; scontrol release 1; scontrol hold jobname=none;"
+      "squeue -h -o %r | sort -u",
+      "BeginTime\n");
+  expect_refused("scontrol hold", "too few arguments for keyword:hold\n", 1);
+  expect(
+      "sbatch -Q -o /dev/null --wrap='sleep 1000'; until [ \"$(squeue -h -j 4 -o %t)\" = R ];"
+      "do sleep 0.05; done; scontrol hold 4 2>&1",
+      "is running, only a job that waits can be held for job 4\n", 1);
+  const std::string clients = (test::source_dir() / "clients").string();
+  expect("export PYTHONPATH=" + clients + "/slurm:" + clients +
+             "/python; python3 -c 'from slurm_commands.jobs import Job\n"
+             "for why in (\"held by its owner\", \"held because ann (uid 7) asked for that\"):\n"
+             "  print(Job({\"id\": 1, \"state\": \"held\", \"reason\": why}).reason)'",
+         "JobHeldUser\nJobHeldAdmin\n");
+}
+
+TEST_F(SlurmCommands, ScontrolUpdateChangesALimitByMinutes) {
+  expect(
+      "sbatch -Q -H -t 10 -o /dev/null --wrap=true; scontrol update JobId=1 TimeLimit=+5;"
+      "squeue -h -o %l; scontrol update JobId=1 TimeLimit=-10; squeue -h -o %l",
+      "15:00\n5:00\n");
+  expect_refused("scontrol update JobId=1 TimeLimit=soon", "Invalid TimeLimit value: soon\n", 1);
+  expect_refused("scontrol update JobId=1 Priority=high", "Invalid Priority value: high\n", 1);
+}
+
 TEST_F(SlurmCommands, SrunRunsStepsAndJobs) {
   expect("srun -n2 -l echo hello | sort", "0: hello\n1: hello\n");
   expect("srun -G1 sh -c 'echo $CUDA_VISIBLE_DEVICES $SLURM_PROCID'", "0 0\n");
@@ -198,6 +270,7 @@ TEST_F(SlurmCommands, SrunRunsStepsAndJobs) {
   expect_refused("srun sh -c 'kill -9 $$'", ": task 0: Killed\n", 137);
   expect_refused("srun sh -c 'exit 255'", ": task 0: Exited with exit code 255\n", 255);
   expect("srun --gres=gpu:1 --exact --mpi=none --pty echo hi --pty", "hi --pty\n");
+  expect_refused("srun --jobid=1 true", "srun: error: --jobid=1: a step begins in its own job", 1);
   expect_refused("srun no_such_command", "error: execve(): no_such_command: No such file", 2);
   expect("sbatch -W -Q -o out --wrap='srun -n1 sh -c \"exit 4\"; echo after $?'; tail -1 out",
          "after 4\n");
@@ -290,6 +363,15 @@ TEST_F(SlurmCommands, SinfoAndScontrolDescribeTheMachine) {
          "other 20:00\n");
   expect_refused("squeue -j 999", "slurm_load_jobs error: Invalid job id specified\n", 1);
   expect_refused("squeue -t nostate", "Invalid job state specified: nostate\n", 1);
+}
+
+TEST_F(SlurmCommands, GpusThatBerthdWasNotGivenAreNotOfTheNode) {
+  rig_.stop();
+  ::setenv("CUDA_VISIBLE_DEVICES", "1", 1);
+  rig_.start();
+  ::unsetenv("CUDA_VISIBLE_DEVICES");
+  expect("sinfo -h -o %G; scontrol show node | grep -c 'Gres=gpu:berth_emulated_gpu:1$'",
+         "gpu:berth_emulated_gpu:1\n1\n");
 }
 
 }  // namespace

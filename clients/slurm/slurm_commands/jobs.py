@@ -83,9 +83,11 @@ class Job:
         self.cpus = max(1, int(data.get("cpus") or 1))
         self.mib = int(data.get("mem_bytes") or 0) >> 20
         self.limit = data.get("time_limit_seconds")
-        self.started = data.get("started_at")
+        self.started = data.get("run_started_at")  # its latest run, as Slurm has it
+        self.elapsed = data.get("run_seconds") or 0  # without suspensions
         self.predicted = None
         self.ended = data.get("ended_at")
+        self.ends = self.ended or data.get("ends_by_at")  # at its limit at the latest
 
     def default_name(self):
         return (self.data.get("command_line") or "sbatch").split()[0].rsplit("/", 1)[-1]
@@ -99,16 +101,29 @@ class Job:
         return self.raw if self.array is None else self.array
 
     @property
-    def elapsed(self):
+    def suspended(self):
+        """Seconds of its latest run."""
         if not self.started:
             return 0
-        return max(0, (self.ended or time.time()) - self.started)
+        return max(0, (self.ended or time.time()) - self.started - self.elapsed)
+
+    @property
+    def is_held(self):
+        return self.data["state"] == "held"
+
+    @property
+    def dependency(self):
+        kinds = {"after-ok": "afterok", "after-any": "afterany", "after-notok": "afternotok"}
+        waits = self.data.get("after", []) if self.is_pending else []
+        return ",".join("%s:%d(unfulfilled)" % (kinds[wait["when"]], wait["job"])
+                        for wait in waits) or "(null)"
 
     @property
     def reason(self):
         state = self.data["state"]
-        if state == "held":
-            return "JobHeldUser"
+        if self.is_held:
+            by_owner = self.data.get("reason", "").startswith("held by its owner")
+            return "JobHeldUser" if by_owner else "JobHeldAdmin"
         if state == "deferred":
             if self.data.get("after"):
                 return "Dependency"
@@ -121,7 +136,8 @@ class Job:
 
     @property
     def where(self):
-        return "" if self.is_pending or not self.started else HOST
+        never_ran = self.has_ended and not self.started
+        return "" if self.is_pending or never_ran else HOST
 
     @property
     def exit(self):

@@ -122,6 +122,7 @@ bcast-exclude=
 compress?
 disable-status X
 exact
+jobid=
 mpi=
 msg-timeout=
 preserve-env E
@@ -211,24 +212,35 @@ def begin_at(command, text):
     raise Usage("%s: error: Invalid time specification \"%s\"" % (command, text), 255)
 
 
-def after(command, text):
-    """afterok:7:8,afterany:9_2"""
-    problem = Usage("%s: error: Batch job submission failed: Job dependency problem" % command)
-    kinds = {"afterok": "after-ok", "afterany": "after-any", "afternotok": "after-notok"}
-    waits = []
-    for part in re.split(r"[,?]", text):
+DEPENDENCIES = {"afterok": "after-ok", "afterany": "after-any", "afternotok": "after-notok"}
+
+
+def dependency(command, text, name):
+    """Keys of POST /v1/jobs for `afterok:7:8_*,afterany:9_2,singleton`."""
+    def refuse(why):
+        raise Usage("%s: error: %s\n%s: error: Batch job submission failed: Job dependency problem"
+                    % (command, why, command))
+    if "?" in text:
+        refuse("dependency '%s': any of several is not supported; behind a comma, all must be met"
+               % text)
+    made, waits = {}, []
+    for part in text.split(","):
         kind, _, ids = part.partition(":")
-        if kind not in kinds or not ids:
-            raise problem
+        if kind.lower() == "singleton" and not ids:
+            made["unique"] = name
+            continue
+        if kind.lower() not in DEPENDENCIES:
+            refuse("dependency '%s' is not supported; afterok, afterany, afternotok and singleton "
+                   "are" % kind)
         for each in ids.split(":"):
-            base, _, task = each.partition("_")
-            if not base.isdigit() or (task and not task.isdigit()):
-                raise problem
-            wait = {"job": int(base), "when": kinds[kind]}
-            if task:
-                wait["task"] = int(task)
-            waits.append(wait)
-    return waits
+            found = re.fullmatch(r"(\d+)(?:_(\d+|\*))?", each)
+            if not found:
+                refuse("dependency '%s': '%s' is no job; 7 is one, 7_3 a task of an array, 7_* all "
+                       "of them" % (part, each))
+            waits.append({"job": int(found[1]), "when": DEPENDENCIES[kind.lower()]})
+            if found[2] not in (None, "*"):
+                waits[-1]["task"] = int(found[2])
+    return {**made, "after": waits} if waits else made
 
 
 WARNS = "BERTH_SLURM_SIGNAL"  # the variable that says who gets a job's signal: USR1 or B:USR1
@@ -372,10 +384,7 @@ def body(command, options, name):
     if "begin" in options:
         made["begin_at"] = begin_at(command, options["begin"])
     if "dependency" in options:
-        if options["dependency"] == "singleton":
-            made["unique"] = name
-        else:
-            made["after"] = after(command, options["dependency"])
+        made.update(dependency(command, options["dependency"], name))
     if "array" in options:
         made["array"] = options["array"]
     if "hold" in options:

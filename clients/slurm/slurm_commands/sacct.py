@@ -51,6 +51,7 @@ FIELDS = {
     "derivedexitcode": ("DerivedExitCode", 15, lambda j: "0:0", lambda j: ""),
     "elapsed": ("Elapsed", 10, lambda j: jobs.long_time(j.elapsed), None),
     "elapsedraw": ("ElapsedRaw", 10, lambda j: str(int(j.elapsed)), None),
+    "suspended": ("Suspended", 10, lambda j: jobs.long_time(j.suspended), None),
     "timelimit": ("Timelimit", 10, lambda j: limit(j), lambda j: ""),
     "start": ("Start", 19, lambda j: jobs.clock(j.started), None),
     "end": ("End", 19, lambda j: jobs.clock(j.ended), None),

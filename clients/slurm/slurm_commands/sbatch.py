@@ -73,9 +73,11 @@ def check(text):
 def refused(error):
     """Slurm's words where clients know them, else berth's."""
     text = str(error)
-    if "array" in text:
+    if text.startswith("array"):
         return Usage("sbatch: error: Batch job submission failed: Invalid job array specification")
     print("sbatch: error: " + text, file=sys.stderr)
+    if text.startswith("after"):
+        return Usage("sbatch: error: Batch job submission failed: Job dependency problem")
     return Usage("sbatch: error: Batch job submission failed: Requested node configuration is not "
                  "available")
 

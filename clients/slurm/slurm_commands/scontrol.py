@@ -36,23 +36,28 @@ def text_of(job):
         ids += " ArrayJobId=%d ArrayTaskId=%d" % (job.array, job.task)
         if job.data.get("array_at_once"):
             ids += " ArrayTaskThrottle=%d" % job.data["array_at_once"]
-    attempts = len(detail.get("attempts", []))
+    attempts = detail.get("attempts", [])
+    suspended_at = attempts[-1]["ended_at"] if job.code == "S" and attempts else None
     output = detail.get("output") or "/dev/null"
     submitted = jobs.clock(job.data.get("submitted_at"))
-    eligible = "Unknown" if job.reason in ("JobHeldUser", "JobArrayTaskLimit") else submitted
-    end = job.ended or (job.started and job.limit and job.started + job.limit)
+    is_late = job.is_held or job.reason == "JobArrayTaskLimit"
+    eligible = "Unknown" if is_late else submitted
     lines = [
         "%s JobName=%s" % (ids, job.name),
         "   UserId=%s(%s) GroupId=%s MCS_label=N/A" % (job.user, job.uid, group_of(job)),
         "   Priority=%d Nice=0 Account=berth QOS=normal" % job.data.get("priority", 0),
-        "   JobState=%s Reason=%s Dependency=(null)" % (job.state, job.reason),
+        "   JobState=%s Reason=%s Dependency=%s"
+        % (job.state, job.reason, job.dependency),
         "   Requeue=%d Restarts=%d BatchFlag=%d Reboot=0 ExitCode=%s"
-        % (requeue.is_possible(job), max(0, attempts - 1), job.is_batch, "0:15" if job.code == "CA" and job.started else job.exit),
+        % (requeue.is_possible(job), restarts_of(attempts), job.is_batch,
+           "0:15" if job.code == "CA" and job.started else job.exit),
         "   RunTime=%s TimeLimit=%s TimeMin=N/A" % (jobs.long_time(job.elapsed), limit),
         "   SubmitTime=%s EligibleTime=%s" % (submitted, eligible),
-        "   AccrueTime=%s" % ("Unknown" if job.reason == "JobHeldUser" else submitted),
-        "   StartTime=%s EndTime=%s Deadline=N/A" % (jobs.clock(job.started), jobs.clock(end)),
-        "   SuspendTime=None SecsPreSuspend=0 LastSchedEval=%s Scheduler=Main" % submitted,
+        "   AccrueTime=%s" % ("Unknown" if job.is_held else submitted),
+        "   StartTime=%s EndTime=%s Deadline=N/A" % (jobs.clock(job.started), jobs.clock(job.ends)),
+        "   SuspendTime=%s SecsPreSuspend=%d LastSchedEval=%s Scheduler=Main"
+        % (jobs.clock(suspended_at) if suspended_at else "None",
+           job.elapsed if suspended_at else 0, submitted),
         "   Partition=%s AllocNode:Sid=%s:0" % (jobs.PARTITION, jobs.HOST),
         "   ReqNodeList=(null) ExcNodeList=(null)",
         "   NodeList=%s" % job.where,
@@ -71,6 +76,12 @@ def text_of(job):
     if job.gpus:
         lines.append("   TresPerJob=gres:gpu:%d" % job.gpus)
     return "\n".join(lines) + "\n   "
+
+
+def restarts_of(attempts):
+    """A start that failed is none, and a job that was suspended goes on."""
+    return sum(1 for before in attempts[:-1]
+               if before["started_at"] and before["note"] != "was suspended")
 
 
 def group_of(job):
@@ -137,7 +148,8 @@ def show(words, options):
         texts = [text_of(job) for job in chosen]
         if "oneliner" in options:
             texts = [" ".join(text.split()) for text in texts]
-        print("\n\n".join(texts) if texts else "No jobs in the system")
+        between = "\n" if "oneliner" in options else "\n\n"
+        print(between.join(texts) if texts else "No jobs in the system")
         return 0
     if what.rstrip("s") == "hostname":
         told = words[1:] or [os.environ.get("SLURM_JOB_NODELIST", jobs.HOST)]
@@ -166,26 +178,50 @@ def show(words, options):
     raise Usage("invalid entity:%s for keyword:show" % what)
 
 
-def each(words, change):
+def chosen_by(words):
+    """(text, jobs) of each word: `7,8_3`, `JobId=7`, `JobName=train` for those that wait."""
+    for word in words:
+        key, equals, value = word.partition("=")
+        key = key.lower() if equals else ""
+        if key in ("name", "jobname"):
+            for job in jobs.everything(ended=False):
+                if job.name == value and job.is_pending:
+                    yield job.id, [job]
+            continue
+        for text in (value if key in ("job", "jobid") else word).split(","):
+            try:
+                yield text, [job for job in found(text) if not job.has_ended]
+            except Usage:
+                raise Usage("Invalid job id specified for job %s\nslurm_suspend error: Invalid job "
+                            "id specified" % text) from None
+
+
+def each(verb, words, change):
+    if not words:
+        raise Usage("too few arguments for keyword:%s" % verb)
     code = 0
-    for text in ",".join(words).split(","):
-        try:
-            chosen = found(text)
-        except Usage:
-            raise Usage("Invalid job id specified for job %s\nslurm_suspend error: Invalid job id "
-                        "specified" % text) from None
+    for text, chosen in chosen_by(words):
         for job in chosen:
-            if job.has_ended:
-                continue
             try:
                 change(job)
             except berth.Error as error:
-                if "belongs to" in str(error):
-                    print("Access/permission denied for job %s" % text, file=sys.stderr)
-                else:
-                    print("%s for job %s" % (error, text), file=sys.stderr)
+                why = re.sub(r"^job \S+: ", "", str(error))
+                if "belongs to" in why:
+                    why = "Access/permission denied"
+                print("%s for job %s" % (why, text), file=sys.stderr)
                 code = 1
     return code
+
+
+def hold(job):
+    """Nothing to do is no error, here and below, as in Slurm."""
+    if not job.is_held:
+        berth.request("POST", "/v1/jobs/%s/hold" % job.handle)
+
+
+def release(job):
+    if job.is_held or not job.is_pending:
+        berth.request("POST", "/v1/jobs/%s/release" % job.handle)
 
 
 def again(words):
@@ -203,25 +239,43 @@ def again(words):
     return 0
 
 
+def checked(key, value, read):
+    try:
+        return read(value)
+    except ValueError:
+        raise Usage("Invalid %s value: %s\nRequest aborted" % (key, value)) from None
+
+
+def change_job(job, body, limit):
+    """`limit`: None, `20`, or `+5` and `-5` by which the job's own is changed."""
+    if limit is not None:
+        value, sign = seconds(limit.lstrip("+-")), limit[0]
+        if sign in "+-" and value is not None and job.limit is not None:
+            value = job.limit + (value if sign == "+" else -value)
+        body = {**body, "time_limit_seconds": value}
+    berth.request("POST", "/v1/jobs/%s/update" % job.handle, body)
+
+
 def update(words):
     typed = dict(word.split("=", 1) for word in words if "=" in word)
     keys = {key.lower(): value for key, value in typed.items()}
     target = keys.pop("jobid", keys.pop("job", None))
     if target is None:
         raise Usage("No valid entity in update command")
-    body = {}
+    body, limit = {}, None
     for key, value in keys.items():
+        name = next(name for name in typed if name.lower() == key)
         if key == "timelimit":
-            body["time_limit_seconds"] = seconds(value)
+            limit = value
+            checked(name, value.lstrip("+-"), seconds)
         elif key in ("jobname", "name"):
             body["name"] = value
         elif key == "priority":
-            body["priority"] = int(value)
+            body["priority"] = checked(name, value, int)
         else:
-            name = next(name for name in typed if name.lower() == key)
             raise Usage("Update of this parameter is not supported: %s=%s\nRequest aborted"
                         % (name, value))
-    return each([target], lambda job: berth.request("POST", "/v1/jobs/%s/update" % job.handle, body))
+    return each("update", [target], lambda job: change_job(job, body, limit))
 
 
 def run(arguments):
@@ -236,12 +290,13 @@ def run(arguments):
         berth.request("GET", "/v1/version", patience=1)
         print("Slurmctld(primary) at %s is UP" % jobs.HOST)
         return 0
-    if verb in ("hold", "uhold"):
-        return each(rest, lambda job: berth.request("POST", "/v1/jobs/%s/hold" % job.handle))
+    if verb in ("hold", "uhold", "holdu"):
+        return each(verb, rest, hold)
     if verb == "release":
-        return each(rest, lambda job: berth.request("POST", "/v1/jobs/%s/release" % job.handle))
+        return each(verb, rest, release)
     if verb == "suspend" or verb == "resume":
-        return each(rest, lambda job: berth.request("POST", "/v1/jobs/%s/%s" % (job.handle, verb)))
+        return each(verb, rest,
+                    lambda job: berth.request("POST", "/v1/jobs/%s/%s" % (job.handle, verb)))
     if verb == "update":
         return update(rest)
     if verb == "requeue":

@@ -25,9 +25,18 @@ verbose v""")
 USUAL = "%9P %.5a %.10l %.6D %.6t %N"
 
 
+NOT_GIVEN = "not given to berthd: "  # begins why a GPU takes no jobs
+
+
+def given_gpus():
+    """Of a larger machine, those that berthd may give out (CUDA_VISIBLE_DEVICES)."""
+    return [gpu for gpu in berth.gpus()
+            if not (gpu.get("drained") or {}).get("reason", "").startswith(NOT_GIVEN)]
+
+
 def facts():
-    gpus = berth.gpus()
-    running = [job for job in jobs.everything(ended=False) if job.started]
+    gpus = given_gpus()
+    running = [job for job in jobs.everything(ended=False) if job.code in ("R", "CF", "CG")]
     cores = os.cpu_count() or 1
     used = min(cores, sum(int(job.data.get("cpus") or 0) for job in running))
     tenants = sum(len(gpu["tenants"]) for gpu in gpus)

@@ -53,14 +53,14 @@ LETTERS = {
     "a": ("ACCOUNT", lambda j: "berth"), "q": ("QOS", lambda j: "normal"),
     "Q": ("PRIORITY", lambda j: str(j.data.get("priority", 0))),
     "S": ("START_TIME", lambda j: jobs.clock(j.started or j.predicted).replace("Unknown", "N/A")),
-    "e": ("END_TIME", lambda j: "N/A" if not j.ended else jobs.clock(j.ended)),
+    "e": ("END_TIME", lambda j: jobs.clock(j.ends).replace("Unknown", "N/A")),
     "V": ("SUBMIT_TIME", lambda j: jobs.clock(j.data.get("submitted_at"))),
     "Z": ("WORK_DIR", lambda j: j.data.get("directory", "")),
     "o": ("COMMAND", lambda j: j.data.get("command_line", "")),
     "1": ("JOBID", lambda j: str(j.base if "[" in j.shown_id else j.raw)),
     "2": ("TRES_PER_JOB", lambda j: gres(j)), "Y": ("SCHEDNODES", lambda j: planned(j)),
     "k": ("COMMENT", lambda j: "(null)"),
-    "E": ("DEPENDENCY", lambda j: "(null)"), "B": ("EXEC_HOST", lambda j: j.where or "n/a"),
+    "E": ("DEPENDENCY", lambda j: j.dependency), "B": ("EXEC_HOST", lambda j: j.where or "n/a"),
 }
 NAMES = {
     "jobid": "1", "jobarrayid": "i", "name": "j", "username": "u", "userid": "U", "state": "T",

@@ -17,7 +17,11 @@ def run(arguments):
     options, words = request.table("srun").read(arguments, stop_at_command=True)
     if not words:
         raise Usage("srun: fatal: No command given to execute.")
-    if os.environ.get("SLURM_JOB_ID"):
+    inside = os.environ.get("SLURM_JOB_ID", "")
+    if options.get("jobid", inside) != inside:
+        raise Usage("srun: error: --jobid=%s: a step begins in its own job alone, by its script"
+                    % options["jobid"])
+    if inside:
         return step(options, words)
     return as_job(options, arguments)
 

@@ -76,6 +76,8 @@ class Part:
 
     @property
     def elapsed(self):
+        if self.label == "batch":
+            return self.job.elapsed
         return max(0, (self.ended or time.time()) - self.started)
 
     def finish(self, at, code):
