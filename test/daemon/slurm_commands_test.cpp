@@ -260,6 +260,10 @@ TEST_F(SlurmCommands, ScontrolUpdateChangesALimitByMinutes) {
       "squeue -h -o %l; scontrol update JobId=1 TimeLimit=-10; squeue -h -o %l",
       "15:00\n5:00\n");
   expect_refused("scontrol update JobId=1 TimeLimit=soon", "Invalid TimeLimit value: soon\n", 1);
+  expect_refused("scontrol update JobId=1 TimeLimit=UNLIMITED",
+                 "Invalid TimeLimit value: UNLIMITED: a limit is not lifted\n", 1);
+  expect_refused("sbatch -Q -H -o /dev/null --wrap=true; scontrol update JobId=2 TimeLimit=+5",
+                 "Invalid TimeLimit value: +5: the job has no limit\n", 1);
   expect_refused("scontrol update JobId=1 Priority=high", "Invalid Priority value: high\n", 1);
 }
 

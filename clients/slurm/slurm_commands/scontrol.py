@@ -250,7 +250,10 @@ def change_job(job, body, limit):
     """`limit`: None, `20`, or `+5` and `-5` by which the job's own is changed."""
     if limit is not None:
         value, sign = seconds(limit.lstrip("+-")), limit[0]
-        if sign in "+-" and value is not None and job.limit is not None:
+        if value is None or (sign in "+-" and job.limit is None):
+            why = "a limit is not lifted" if value is None else "the job has no limit"
+            raise Usage("Invalid TimeLimit value: %s: %s\nRequest aborted" % (limit, why))
+        if sign in "+-":
             value = job.limit + (value if sign == "+" else -value)
         body = {**body, "time_limit_seconds": value}
     berth.request("POST", "/v1/jobs/%s/update" % job.handle, body)
