@@ -28,6 +28,7 @@
 #include "core/limits.hpp"
 #include "core/saving_text.hpp"
 #include "core/words.hpp"
+#include "shim/inherited.hpp"
 
 namespace berth::cli {
 
@@ -343,8 +344,10 @@ void set_variable(std::vector<std::string>& environment, const std::string& vari
   environment.push_back(variable);
 }
 
-/// `NAME=VALUE` sets; `NAME` must be there already, as the whole environment goes along.
-std::optional<Error> set_typed(std::vector<std::string>& environment, const JobOptions& options) {
+/// `NAME=VALUE` sets; `NAME` must be there already, as the whole environment goes along, but for
+/// what berth set for the job that this one is submitted from.
+std::optional<Error> set_typed(std::vector<std::string>& environment, const JobOptions& options,
+                               const Caller& caller) {
   for (const std::string& typed : options.environment) {
     const std::string_view name = name_of(typed);
     if (name.empty()) return refuse("--env", typed, "has no name before its =").error();
@@ -352,7 +355,11 @@ std::optional<Error> set_typed(std::vector<std::string>& environment, const JobO
     if (name.size() < typed.size()) {
       set_variable(environment, typed);
     } else if (std::ranges::find(environment, name, name_of) == environment.end()) {
-      return refuse("--env", typed, "is not set here; give it a value as NAME=VALUE").error();
+      const auto here = std::ranges::find(caller.environment, name, name_of);
+      if (here == caller.environment.end() || here->size() == name.size() || !is_utf8(*here)) {
+        return refuse("--env", typed, "is not set here; give it a value as NAME=VALUE").error();
+      }
+      environment.push_back(*here);
     }
   }
   return std::nullopt;
@@ -541,12 +548,13 @@ Expected<Submission> submission_of(const JobOptions& typed, const Caller& caller
   if (!directory) return std::unexpected(directory.error());
   if (auto failed = take_amounts(made.body, options, caller)) return std::unexpected(*failed);
   auto environment = sound(caller, made.warnings);
+  shim::drop_inherited(environment);  // here, as what is typed stays whatever berth set before
   if (std::ranges::find(options.environment, kTellsSlurm) != options.environment.end()) {
     std::erase_if(environment, [](const std::string& variable) {  // of a job that submits another
       return variable.starts_with("SLURM_");
     });
   }
-  if (auto failed = set_typed(environment, options)) return std::unexpected(*failed);
+  if (auto failed = set_typed(environment, options, caller)) return std::unexpected(*failed);
   auto foreseen = look_ahead({.directory = *directory,
                               .command = options.command,
                               .output = options.output.value_or(""),

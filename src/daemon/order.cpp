@@ -10,7 +10,9 @@
 
 #include "daemon/hints.hpp"
 #include "daemon/launcher.hpp"
+#include "daemon/slurm_variables.hpp"
 #include "live/keeper.hpp"
+#include "shim/inherited.hpp"
 
 namespace berth::daemon {
 
@@ -54,28 +56,47 @@ std::vector<std::string> without_repeats(std::vector<std::string> variables) {
   return variables;
 }
 
-/// Environment variables as NAME=value.
+/// Environment variables as NAME=value. Those that are set here are berth's, and BERTH_SET says so.
 class Environment {
  public:
   /// Requires: names are unique.
   explicit Environment(std::vector<std::string> variables) : variables_(std::move(variables)) {}
 
   void set(const std::string& name, const std::string& value) {
-    std::string* const found = find(name);
-    std::string& variable = found != nullptr ? *found : variables_.emplace_back();
-    variable = name + "=" + value;
+    put(name, value);
+    claim(name);
   }
   void set_unless_there(const std::string& name, const std::string& value) {
     if (find(name) == nullptr) set(name, value);
   }
   void prepend(const std::string& name, const std::string& value) {
-    const std::string* const found = find(name);
-    const std::string before = found == nullptr ? "" : found->substr(name.size() + 1);
-    set(name, before.empty() ? value : value + ":" + before);
+    const std::string before = value_of(name);
+    if ((before + ":").starts_with(value + ":")) return;       // of the job that submitted this one
+    put(name, before.empty() ? value : value + ":" + before);  // which is its user's too
   }
-  std::vector<std::string> take() { return std::move(variables_); }
+  void drop(std::string_view variable) { std::erase(variables_, variable); }
+  /// A variable that a door set in the name of berth, if it is there.
+  void claim(std::string_view name) {
+    const std::string* const found = find(name);
+    if (found != nullptr) marks_ += (marks_.empty() ? "" : ",") + shim::mark_of(*found);
+  }
+  std::vector<std::string> take() {
+    const std::string before = value_of(shim::kBerthSet);
+    if (!before.empty() && !marks_.empty()) marks_.insert(0, before + ",");
+    if (!marks_.empty()) put(shim::kBerthSet, marks_);
+    return std::move(variables_);
+  }
 
  private:
+  void put(std::string_view name, std::string_view value) {
+    std::string* const found = find(name);
+    std::string& variable = found != nullptr ? *found : variables_.emplace_back();
+    variable.assign(name).append("=").append(value);
+  }
+  std::string value_of(std::string_view name) {
+    const std::string* const found = find(name);
+    return found == nullptr ? "" : found->substr(name.size() + 1);
+  }
   std::string* find(std::string_view name) {
     for (std::string& variable : variables_) {
       if (variable.size() > name.size() && variable[name.size()] == '=' &&
@@ -87,6 +108,7 @@ class Environment {
   }
 
   std::vector<std::string> variables_;
+  std::string marks_;  ///< Of those that were set here.
 };
 
 /// By the smallest of its cards; a job that has them alone may take all of them.
@@ -111,6 +133,11 @@ std::vector<std::string> environment_of(const live::Assignment& assigned, const 
     } else {
       environment.set(name, value);
     }
+  }
+  environment.drop(kTellsSlurm);  // the submission's, and not that of jobs which this one submits
+  if (!assigned.command.snapshot.empty()) {
+    environment.claim("BERTH_SNAPSHOT");
+    environment.claim("BERTH_SUBMIT_DIR");
   }
   environment.set("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
   environment.set("CUDA_VISIBLE_DEVICES", visible_list(live::gpus_of(assigned.grant), machine));

@@ -20,7 +20,8 @@ std::string report_path(const Options& options);
 shim::Order order_of(const live::Assignment& assigned, const Options& options,
                      const Machine& machine);
 
-/// Sets variables of the job's environment, whatever they were.
+/// Sets variables of the job's environment, whatever they were. They are berth's: jobs that are
+/// submitted from inside this one do not inherit them (shim/inherited.hpp).
 void set_variables(shim::Order& order, const Variables& variables);
 
 /// The variable that says how a job shares its GPUs, as its user said it; not there otherwise.

@@ -20,6 +20,7 @@
 #include "daemon/order.hpp"
 #include "engine/engine.hpp"
 #include "gpu/probe.hpp"
+#include "shim/inherited.hpp"
 
 namespace berth::daemon {
 
@@ -727,6 +728,7 @@ Expected<live::Submission> parse_submission(std::string_view body, const http::P
   }
   job.spec.user = UserId(peer.user);
   job.command.owner = {peer.user, peer.group, peer.groups};
+  shim::drop_inherited(reader.environment);
   std::erase_if(reader.environment, [](const std::string& variable) {
     return variable.starts_with(kShare) || variable.starts_with("BERTH_VRAM_SHRINK=");
   });

@@ -12,7 +12,8 @@
 
 namespace berth::daemon {
 
-/// With which the environment of such a job says so.
+/// With which the environment of such a job says so, until it begins: jobs that it submits say so
+/// themselves.
 inline constexpr const char* kTellsSlurm = "BERTH_SLURM=1";
 
 bool tells_slurm(const std::vector<std::string>& environment);

@@ -338,8 +338,12 @@ def environment(command, options, told):
         elif name in os.environ:
             kept[name] = os.environ[name]
     for name in list(kept):  # of a job that submits another
-        if name.startswith(("SLURM_", WARNS, "BERTH_JOB", "BERTH_ATTEMPT", "BERTH_ARRAY", "CUDA_VISIBLE")):
+        if name.startswith(("SLURM_", WARNS)):
             del kept[name]
+    if "BERTH_SET" in kept:  # by it berthd drops what it set for that job, and not what is typed
+        typed = {word.partition("=")[0] for word in words}
+        kept["BERTH_SET"] = ",".join(mark for mark in kept["BERTH_SET"].split(",")
+                                     if mark.partition(":")[0] not in typed)
     kept.update(told)
     return ["%s=%s" % pair for pair in kept.items()]
 
