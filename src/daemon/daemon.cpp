@@ -41,6 +41,17 @@ void tell(const std::vector<std::string>& lines) {
   for (const std::string& line : lines) std::fprintf(stderr, "berthd: %s\n", line.c_str());
 }
 
+/// A file that cannot be written costs the next daemon what is not in it.
+void keep_file(const std::string& path, const std::string& text) {
+  const std::string draft = path + ".new";
+  const Descriptor file(
+      ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file.is_open()) return;
+  const bool is_whole =
+      ::write(file.number(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  if (is_whole) static_cast<void>(::rename(draft.c_str(), path.c_str()));
+}
+
 /// Under jobs that hold berths time goes on as it did: their limits must not jump.
 Clock clock_for(const live::Keeper& keeper, const Options& options) {
   const std::string path = options.state + "/clock";
@@ -523,6 +534,7 @@ Expected<void> Daemon::run() {
   loop_.run([this] { turn(); });
   syncer_.reset();  // what was promised is kept before the end
   save_energy();
+  idle_->keep(clock_.now());
   if (conductor_->failure()) return std::unexpected(*conductor_->failure());
   return keeper_.snapshot_at_end();
 }
@@ -554,19 +566,11 @@ void Daemon::restore_energy() {
   if (machine_.port) conductor_->restore_energy(read_small_file(energy_path()), gpu_names());
 }
 
-/// A file that cannot be written costs the next daemon what is not in it.
 void Daemon::save_energy() {
   if (!machine_.port) return;
   energy_saved_ = clock_.now();
   const std::string text = conductor_->watcher().energy().save(gpu_names());
-  if (text.empty()) return;
-  const std::string draft = energy_path() + ".new";
-  const Descriptor file(
-      ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!file.is_open()) return;
-  const bool is_whole =
-      ::write(file.number(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  if (is_whole) static_cast<void>(::rename(draft.c_str(), energy_path().c_str()));
+  if (!text.empty()) keep_file(energy_path(), text);
 }
 
 /// A note is shown as the reason of a job that runs, and stays with one that is ended.
@@ -580,16 +584,19 @@ void Daemon::open_idle_watch() {
     const std::string what = idle.holds ? "run no kernel" : "used none of its GPUs";
     return what + " since " + text.data();
   };
+  const auto note = [this, words](JobId job, const Idleness& idle) {
+    keeper_.note(job, std::string(kIdle) + "it " +
+                          (idle.holds ? "holds GPU memory and has " : "has ") + words(idle));
+  };
   idle_ = std::make_unique<IdleWatch>(
       options_.idle,
       IdleWatch::Hooks{
           .warn =
-              [this, words](JobId job, const Idleness& idle) {
-                keeper_.note(job, std::string(kIdle) + "it " +
-                                      (idle.holds ? "holds GPU memory and has " : "has ") +
-                                      words(idle));
+              [this, note](JobId job, const Idleness& idle) {
+                note(job, idle);
                 announcer_->tell(job, live::Occasion::Idle);
               },
+          .was_warned = note,
           .busy_again =
               [this](JobId job) {
                 if (keeper_.note_of(job).starts_with(kIdle)) keeper_.note(job, "");
@@ -615,7 +622,9 @@ void Daemon::open_idle_watch() {
                                   (idle.holds ? ", holding GPU memory" : "") + " (idle_end)";
                 audit_.add("end idle job " + std::to_string(job.value()), "done");
                 take({CancelAsked{job}});
-              }});
+              },
+          .keep = [this](const std::string& text) { keep_file(idle_path(), text); }});
+  idle_->restore(read_small_file(idle_path()));
 }
 
 /// As with idle jobs: a note is shown as the reason of a job that runs.

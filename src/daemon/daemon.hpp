@@ -168,6 +168,7 @@ class Daemon {
   std::vector<std::string> gpu_names() const;
   void restore_energy();
   void save_energy();
+  std::string idle_path() const { return options_.state + "/idle"; }
   Expected<void> sync();
 
   Options options_;

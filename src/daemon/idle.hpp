@@ -6,7 +6,9 @@
 // holds no memory yet is idle too, however good its reasons are: how long a job may compile or load
 // before its first kernel is for `idle_after` to say. A look without a figure
 // counts as busy, and so do kernels of a job's neighbours where the driver tells one figure for the
-// GPU. Belongs to the engine's thread; instants are given.
+// GPU. What is known of idle jobs is kept for a berthd after this one, which goes on with it unless
+// nobody looked for longer than a minute: what is unknown accuses nobody. Belongs to the engine's
+// thread; instants are given.
 #pragma once
 
 #include <functional>
@@ -43,28 +45,51 @@ class IdleWatch {
   struct Hooks {
     /// It is idle; again after it was busy.
     std::function<void(JobId, const Idleness&)> warn;
+    /// A berthd before this one warned of it, and it has been idle since.
+    std::function<void(JobId, const Idleness&)> was_warned;
     std::function<void(JobId)> busy_again;  ///< Of one that was warned of, or runs on.
     std::function<void(JobId, const Idleness&)> suspend;
     std::function<void(JobId, const Idleness&)> end;
+    /// The text that restore() of the next berthd is to get.
+    std::function<void(const std::string&)> keep;
   };
   IdleWatch(const IdleRules& rules, Hooks hooks) : rules_(rules), hooks_(std::move(hooks)) {}
 
   void set(const IdleRules& rules) { rules_ = rules; }
   void on_look(const live::Look& look, const ClusterView& view, Instant now);
 
+  /// Ignores what it cannot read. Before the first look.
+  void restore(std::string_view text);
+  /// Has what is known now kept, as is done every few seconds, and at once where it matters.
+  void keep(Instant now);
+
  private:
   enum class Told : std::uint8_t { Nothing, Warned, Suspended, Ended };
   struct Seen {
     Attempt attempt;
-    std::map<GpuId, Instant> busy;  ///< The last look that showed a kernel, or its first.
+    Instant from;                   ///< Since when it is idle if no look shows a kernel of it.
+    std::map<GpuId, Instant> busy;  ///< The last look that showed a kernel, or `from`.
     std::set<GpuId> holds;          ///< Where it holds memory.
     Told told = Told::Nothing;
+    bool is_noted = true;  ///< What was told of it; not yet where a berthd before told it.
   };
+  /// As a berthd kept it.
+  struct Kept {
+    Attempt attempt;
+    Instant since;
+    bool is_told = false;
+    Instant at;  ///< When it was kept.
+  };
+  Seen first_seen(const Job& job, Instant now) const;
   void judge(const Job& of, Seen& seen, Instant now);
+  void tell(const Job& of, Seen& seen, Instant now);
 
   IdleRules rules_;
   const Hooks hooks_;
   std::map<JobId, Seen> seen_;
+  std::map<JobId, Kept> kept_;  ///< What a next berthd would find.
+  Instant kept_at_ = kStart;
+  bool must_keep_ = false;
 };
 
 }  // namespace berth::daemon

@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "core/units.hpp"
 #include "daemon/rig.hpp"
 #include "engine/engine.hpp"
@@ -32,6 +34,7 @@ class Idle : public testing::Test {
     spec.request.gpu = {.count = GpuCount(1), .vram = 4_GiB, .sharing = Sharing::Shared};
     engine_.step(kStart, {{Submitted{JobId(1), spec}}});
     engine_.step(kStart, {{Started{JobId(1), Attempt(1)}}});
+    restart();
   }
   static Cluster one_gpu() {
     Cluster cluster;
@@ -48,21 +51,36 @@ class Idle : public testing::Test {
     sample.utilisation_percent = seen.utilisation;
     sample.processes = std::vector<GpuProcess>{{.pid = 9, .bytes = seen.held}};
     if (seen.held == Bytes(0)) sample.processes->clear();
-    watch_.on_look(
+    watch_->on_look(
         {.gpu = GpuId(0), .began = kStart + at, .sample = sample, .owners = {{9, OfJob{JobId(1)}}}},
         engine_.view(), kStart + at);
   }
 
+  /// A berthd that goes on with what the one before it kept.
+  void restart() {
+    watch_ = std::make_unique<IdleWatch>(
+        IdleRules{.after = minutes(30), .end = minutes(60)},
+        IdleWatch::Hooks{
+            .warn =
+                [this](JobId, const Idleness& idle) {
+                  told_.emplace_back(idle.holds ? "warn" : "warn of nothing held");
+                },
+            .was_warned =
+                [this](JobId, const Idleness& idle) {
+                  told_.emplace_back("was warned, idle since " +
+                                     std::to_string(micros(idle.since - kStart) / 60'000'000));
+                },
+            .busy_again = [this](JobId) { told_.emplace_back("busy"); },
+            .suspend = [this](JobId, const Idleness&) { told_.emplace_back("suspend"); },
+            .end = [this](JobId, const Idleness&) { told_.emplace_back("end"); },
+            .keep = [this](const std::string& text) { kept_ = text; }});
+    watch_->restore(kept_);
+  }
+
   Engine engine_{one_gpu(), {}, *make_policy("fifo", "first-fit")};
   std::vector<std::string> told_;
-  IdleWatch watch_{{.after = minutes(30), .end = minutes(60)},
-                   {.warn =
-                        [this](JobId, const Idleness& idle) {
-                          told_.emplace_back(idle.holds ? "warn" : "warn of nothing held");
-                        },
-                    .busy_again = [this](JobId) { told_.emplace_back("busy"); },
-                    .suspend = [this](JobId, const Idleness&) { told_.emplace_back("suspend"); },
-                    .end = [this](JobId, const Idleness&) { told_.emplace_back("end"); }}};
+  std::string kept_;
+  std::unique_ptr<IdleWatch> watch_;
 };
 
 TEST_F(Idle, IsToldOnceAndThenEnded) {
@@ -75,7 +93,7 @@ TEST_F(Idle, IsToldOnceAndThenEnded) {
 }
 
 TEST_F(Idle, IsSuspendedOnceBetweenTheTwoUnlessItStays) {
-  watch_.set({.after = minutes(10), .suspend = minutes(20), .end = minutes(60)});
+  watch_->set({.after = minutes(10), .suspend = minutes(20), .end = minutes(60)});
   for (int minute = 0; minute <= 30; ++minute) look(minutes(minute), {});
   EXPECT_THAT(told_, ElementsAre("warn", "suspend"));
   look(minutes(31), {.utilisation = 100});
@@ -117,11 +135,52 @@ TEST_F(Idle, IsAJobBesideABusyNeighbourThatDoesNotTouchTheirGpu) {
     sample.utilisation_percent = 100;
     sample.processes = {{.pid = 10, .bytes = 2_GiB}};
     const Instant now = kStart + minutes(minute);
-    watch_.on_look(
+    watch_->on_look(
         {.gpu = GpuId(0), .began = now, .sample = sample, .owners = {{10, OfJob{JobId(2)}}}},
         engine_.view(), now);
   }
   EXPECT_THAT(told_, ElementsAre("warn of nothing held"));
+}
+
+TEST_F(Idle, IsKnownToTheNextBerthdWhichTellsNobodyAgain) {
+  for (int minute = 0; minute <= 20; ++minute) look(minutes(minute), {});
+  restart();  // nothing was told yet
+  for (int minute = 21; minute <= 40; ++minute) look(minutes(minute), {});
+  EXPECT_THAT(told_, ElementsAre("warn"));
+  restart();
+  for (int minute = 41; minute <= 60; ++minute) look(minutes(minute), {});
+  EXPECT_THAT(told_, ElementsAre("warn", "was warned, idle since 0", "end"));
+  restart();
+  look(minutes(60) + seconds(1), {});
+  EXPECT_EQ(told_.back(), "end") << "a berthd that is killed may not have ended it";
+  EXPECT_EQ(told_.size(), 4U);
+}
+
+TEST_F(Idle, IsNobodyWhoWasBusyJustBeforeTheLastBerthdDied) {
+  for (int minute = 0; minute <= 40; ++minute) look(minutes(minute), {});
+  look(minutes(40) + seconds(1), {.utilisation = 100});
+  EXPECT_THAT(told_, ElementsAre("warn", "busy"));
+  restart();
+  for (int minute = 41; minute <= 70; ++minute) look(minutes(minute), {});
+  EXPECT_THAT(told_, ElementsAre("warn", "busy"));
+}
+
+/// What is unknown accuses nobody.
+TEST_F(Idle, BeginsWithTheNextBerthdWhereNobodyLookedForLong) {
+  for (int minute = 0; minute <= 40; ++minute) look(minutes(minute), {});
+  restart();
+  for (int minute = 42; minute <= 71; ++minute) look(minutes(minute), {});
+  EXPECT_THAT(told_, ElementsAre("warn"));
+}
+
+TEST_F(Idle, OfAnotherAttemptIsNothingToThisOneNorIsAFileThatIsDamaged) {
+  for (const char* const text : {"1 2 0 1 0\n", "1 1 x\n", "1 1 5000000 1 1000000\n", "\n\n7"}) {
+    kept_ = text;
+    told_.clear();
+    restart();
+    for (int minute = 1; minute <= 30; ++minute) look(minutes(minute), {});
+    EXPECT_THAT(told_, IsEmpty()) << text;
+  }
 }
 
 /// How long that may take is for the rules to say.
@@ -136,8 +195,8 @@ TEST_F(Idle, IsNobodyWhereTheDriverListsNoProcesses) {
     Sample sample;
     sample.utilisation_percent = 100;
     const Instant now = kStart + minutes(minute);
-    watch_.on_look({.gpu = GpuId(0), .began = now, .sample = sample, .owners = {}}, engine_.view(),
-                   now);
+    watch_->on_look({.gpu = GpuId(0), .began = now, .sample = sample, .owners = {}}, engine_.view(),
+                    now);
   }
   EXPECT_THAT(told_, IsEmpty());
 }
@@ -149,11 +208,11 @@ TEST_F(Idle, IsFoundBesideABusyNeighbourWhereItIsToldWhatEachDoes) {
     sample.processes = {{.pid = 9, .bytes = 2_GiB, .utilisation_percent = its_own},
                         {.pid = 10, .bytes = 2_GiB, .utilisation_percent = 99}};
     const Instant now = kStart + minutes(minute);
-    watch_.on_look({.gpu = GpuId(0),
-                    .began = now,
-                    .sample = sample,
-                    .owners = {{9, OfJob{JobId(1)}}, {10, OfJob{JobId(2)}}}},
-                   engine_.view(), now);
+    watch_->on_look({.gpu = GpuId(0),
+                     .began = now,
+                     .sample = sample,
+                     .owners = {{9, OfJob{JobId(1)}}, {10, OfJob{JobId(2)}}}},
+                    engine_.view(), now);
   };
   for (int minute = 0; minute <= 29; ++minute) look_at_two(minute, 0);
   EXPECT_THAT(told_, IsEmpty());
@@ -217,6 +276,25 @@ TEST(IdleJobs, AreWarnedOfAndEndedAsConfigured) {
   EXPECT_EQ(job["state"], "cancelled");
   EXPECT_THAT(job["note"].get<std::string>(),
               HasSubstr("ended, because it had run no kernel since"));
+}
+
+TEST(IdleJobs, AreStillIdleAfterARestartAndToldOfOnce) {
+  Rig rig({.gpus = "1x24GiB",
+           .config = "probe = \"100ms\"\ngrace = \"500ms\"\nidle_after = \"500ms\"\n"});
+  rig.start();
+  const int id = rig.submit(
+      "exec sleep 1000",
+      {{"vram_bytes", "4GiB"}, {"notify", "echo $BERTH_EVENT >>told"}, {"notify_on", "idle"}});
+  std::string reason;
+  eventually("its reason says so", [&] {
+    reason = rig.job(id)["reason"].get<std::string>();
+    return reason.find("has used none of its GPUs since") != std::string::npos;
+  });
+  eventually("its user is told", [&] { return test::slurp(rig.folder() / "told") == "idle\n"; });
+  rig.kill();
+  rig.start();
+  eventually("it is idle since the same time", [&] { return rig.job(id)["reason"] == reason; });
+  EXPECT_EQ(test::slurp(rig.folder() / "told"), "idle\n");
 }
 
 TEST(IdleJobs, AreSuspendedAsConfiguredAndGoOnWhenTheirOwnerSaysSo) {
