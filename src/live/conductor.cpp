@@ -795,18 +795,18 @@ void Conductor::note_trespass(JobId job) {
   keeper_.note(job, "ended: " + process + " of it held " + to_text(found->bytes) + " on GPU " +
                         std::to_string(found->gpu.value()) + ", which it was not given; it has " +
                         (given.empty() ? "no GPU" : given));
-  const std::string news =
-      keeper_.culprit_text(
-          {.job = job, .user = known->spec.user, .gpu = found->gpu, .held = found->bytes}) +
-      ", and was ended";
+  const UserId user = known->spec.user;
+  const Intruder intruder{.job = job,
+                          .user = keeper_.name_of(user),
+                          .text = keeper_.culprit_text(
+                              {.job = job, .user = user, .gpu = found->gpu, .held = found->bytes})};
   for (const JobId neighbour : keeper_.engine().view().tenants_of(found->gpu)) {
-    const std::string before = keeper_.note_of(neighbour);
-    if (before.find(news) != std::string::npos) continue;
-    keeper_.note(neighbour, before + (before.empty() ? "" : "; ") + news);
+    keeper_.note(neighbour, intrusions_.noted(neighbour, keeper_.note_of(neighbour), intruder));
   }
 }
 
 void Conductor::perform(const Finished& finished) {
+  intrusions_.forget(finished.job);
   const auto attempt = current_.extract(finished.job);
   if (!attempt) return;
   // Later: the next launch does not wait for it.

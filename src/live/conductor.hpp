@@ -26,6 +26,7 @@
 #include "engine/effect.hpp"
 #include "live/failed_starts.hpp"
 #include "live/fair_queue.hpp"
+#include "live/intrusions.hpp"
 #include "live/keeper.hpp"
 #include "live/pace.hpp"
 #include "live/ports.hpp"
@@ -213,6 +214,7 @@ class Conductor {
   std::optional<Instant> waits_since_;  ///< When the next step began to wait for looks.
   /// Told to end for the memory that they took, and how that counts.
   std::map<std::pair<JobId, Attempt>, Outcome> overran_;
+  Intrusions intrusions_;             ///< What its neighbours were told of those.
   std::map<JobId, Attempt> current_;  ///< The attempt of each job that holds a berth.
   /// In several turns, where they are many or have many words.
   std::deque<Launching> launches_;

@@ -247,6 +247,7 @@ class Keeper {
   std::string handle_of(JobId job) const;
   /// `job 7 of bob held 10 GiB on GPU 0, was granted 2 GiB`.
   std::string culprit_text(const Overrun& by) const;
+  std::string name_of(UserId user) const { return host_->name_of(user); }
   /// The last note of this daemon; "" if there is none.
   std::string note_of(JobId job) const {
     const auto found = notes_.find(job);
