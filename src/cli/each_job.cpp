@@ -14,8 +14,9 @@ namespace {
 
 constexpr std::int64_t kFewTasks = 3;  ///< Of one array, that have a line each.
 
-/// `643` of `643_5`; "" of a job of no array.
+/// `643` of `643_5`; "" of a job of no array, and of what was typed and stands for no job.
 std::string array_of(const Json& job) {
+  if (!job.contains("id")) return "";
   const std::string handle = text_of(job, "handle");
   return handle.substr(0, handle.find('_'));
 }

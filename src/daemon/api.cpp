@@ -554,9 +554,10 @@ class Api {
   /// What handles stand for.
   struct Found {
     std::vector<JobId> jobs;
-    bool is_one = false;             ///< One job was asked for, by its own handle.
-    std::optional<ArraySpan> array;  ///< An array was, by its number or name.
-    std::set<JobId> wholes = {};     ///< Arrays among them by their number or name.
+    bool is_one = false;                ///< One job was asked for, by its own handle.
+    std::optional<ArraySpan> array;     ///< An array was, by its number or name.
+    std::set<JobId> wholes = {};        ///< Arrays among them by their number or name.
+    std::vector<Missing> missing = {};  ///< Handles of jobs to change that stand for none.
   };
   struct Search {
     Search(const live::Keeper& keeper, Wanted wanted)
@@ -580,7 +581,8 @@ class Api {
         then(exchange, Found{.jobs = selection.take(),
                              .is_one = selection.is_one(),
                              .array = selection.array(),
-                             .wholes = selection.wholes()});
+                             .wholes = selection.wholes(),
+                             .missing = selection.missing()});
       }
       return false;
     };
@@ -864,12 +866,14 @@ class Api {
     }
     Wanted jobs = wanted(exchange, handles);
     jobs.among = Among::Live;
+    jobs.goes_on = true;
     find(exchange, std::move(jobs),
          [this, verb, change](const Exchange& asked, const Found& found) {
            using Answer = JobsToChange::Answer;
            changes_.carry_out({.exchange = asked,
                                .verb = verb,
                                .jobs = found.jobs,
+                               .missing = found.missing,
                                .change = change,
                                .answer = found.is_one ? Answer::OfOne : Answer::OfMany});
          });
@@ -897,11 +901,16 @@ class Api {
         const auto denial = are_all ? changes_.why_not_of(*asked, each) : std::nullopt;
         if (denial) return refuse(asked, denial->status, denial->message);
       }
-      Wanted jobs{.handles = many.handles, .users = many.users, .own = own, .among = Among::Live};
+      Wanted jobs{.handles = many.handles,
+                  .users = many.users,
+                  .own = own,
+                  .among = Among::Live,
+                  .goes_on = true};
       find(asked, std::move(jobs), [this, verb, many](const Exchange& again, const Found& found) {
         changes_.carry_out({.exchange = again,
                             .verb = verb,
                             .jobs = found.jobs,
+                            .missing = found.missing,
                             .change = many.change.value_or(Change{})});
       });
     });

@@ -133,6 +133,9 @@ std::optional<Denial> JobChanges::why_not_of(http::Exchange& exchange, UserId us
 
 void JobChanges::carry_out(JobsToChange asked) {
   const auto run = std::make_shared<Run>(std::move(asked));
+  for (const Missing& one : run->asked.missing) {
+    run->refused.push_back({{"handle", one.typed}, {"error", one.why}});
+  }
   if (run->asked.verb == JobVerb::Cancel) begin_cancel(*run);
   run->are_held ? go_on(run) : keep_from_starting(run);
 }

@@ -20,6 +20,7 @@
 #include "daemon/processes.hpp"
 #include "daemon/requests.hpp"
 #include "daemon/roles.hpp"
+#include "daemon/selection.hpp"
 #include "http/server.hpp"
 
 namespace berth::daemon {
@@ -39,13 +40,14 @@ struct Denial {
 struct JobsToChange {
   enum class Answer : std::uint8_t {
     OfOne,   ///< `{id, state}` of the only job, or why not.
-    OfMany,  ///< `{jobs: [{id, state}], refused: [{id, error}]}`.
+    OfMany,  ///< `{jobs: [{id, state}], refused: [{id, error}, {handle, error}]}`.
   };
 
   std::shared_ptr<http::Exchange> exchange;
   JobVerb verb = JobVerb::Cancel;
   std::vector<JobId> jobs;
-  Change change = {};  ///< For Update.
+  std::vector<Missing> missing = {};  ///< Handles that stand for none, which are refused.
+  Change change = {};                 ///< For Update.
   Answer answer = Answer::OfMany;
 };
 

@@ -95,10 +95,21 @@ Expected<void> Selection::look() {
   if (!std::exchange(has_begun_, true)) return begin();
   if (!walks_.empty()) return walk_on();
   if (!has_found_ && before_) return look_for_ended();
-  if (!has_found_ && !wanted_.handles.empty()) return std::unexpected(nothing());
+  if (!has_found_ && !wanted_.handles.empty()) return stands_for_nothing(nothing());
+  go_to_next();
+  return {};
+}
+
+void Selection::go_to_next() {
   ++at_;
   has_begun_ = has_found_ = false;
   before_.reset();
+}
+
+Expected<void> Selection::stands_for_nothing(const Error& why) {
+  if (!wanted_.goes_on || wanted_.handles.size() == 1) return std::unexpected(why);
+  missing_.push_back({.typed = wanted_.handles[at_].typed, .why = why.message});
+  go_to_next();
   return {};
 }
 
@@ -139,9 +150,9 @@ Expected<void> Selection::begin(const TasksOfArray& wanted) {
   const auto array = *known ? (*known)->array() : std::nullopt;
   if (!array || array->first != wanted.array) {
     const bool is_job = *known && (*known)->id == wanted.array;
-    return fail(ErrorCode::NotFound, wanted_.handles[at_].typed + ": job " +
-                                         digits_of(wanted.array) +
-                                         (is_job ? " is no array" : ": no such job"));
+    return stands_for_nothing(
+        {ErrorCode::NotFound, wanted_.handles[at_].typed + ": job " + digits_of(wanted.array) +
+                                  (is_job ? " is no array" : ": no such job")});
   }
   is_one_ = wanted.is_one();
   if (wanted.tasks.empty()) {

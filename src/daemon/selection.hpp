@@ -77,6 +77,13 @@ struct Wanted {
   std::set<UserId> users;  ///< Whose, of ranges and names; none: of all, and `own`.
   UserId own;              ///< Who asks.
   Among among = Among::Live;
+  bool goes_on = false;  ///< Without what of several handles stands for nothing: missing() has it.
+};
+
+/// A handle that stands for nothing, and why.
+struct Missing {
+  std::string typed;
+  std::string why;
 };
 
 class Selection {
@@ -85,11 +92,13 @@ class Selection {
   Selection(JobWorld& world, Wanted wanted) : world_(world), wanted_(std::move(wanted)) {}
 
   /// Looks for as long as `has_time()`, once at least. Returns: whether there is more to look at.
-  /// Errors: NotFound and Conflict naming the first handle that stands for nothing; as the world's.
+  /// Errors: NotFound and Conflict naming the first handle that stands for nothing, unless it goes
+  /// on without; as the world's.
   Expected<bool> advance(const std::function<bool()>& has_time);
   /// In the order of the handles, those of each ascending; each job once. Requires: advance() has
   /// returned false.
   std::vector<JobId> take() { return std::move(chosen_); }
+  const std::vector<Missing>& missing() const { return missing_; }
   /// True if what was asked for is one job by its own handle.
   bool is_one() const { return is_one_ && wanted_.handles.size() == 1; }
   /// Arrays that stand there by their number or name, by their first jobs.
@@ -122,6 +131,8 @@ class Selection {
   Expected<std::string> shown_name_of(const KnownJob& job);
   Expected<JobId> first_task_from(const ArraySpan& span, std::int64_t task);
   Error nothing() const;
+  Expected<void> stands_for_nothing(const Error& why);
+  void go_to_next();
   void take(JobId job);
   void take_whole(const ArraySpan& span);
   void walk_array(const ArraySpan& span, Among among);
@@ -138,6 +149,7 @@ class Selection {
   std::set<JobId> wholes_;
   std::set<JobId> seen_;
   std::vector<JobId> chosen_;
+  std::vector<Missing> missing_;
 };
 
 }  // namespace berth::daemon

@@ -391,6 +391,15 @@ TEST_F(Verbs, CancelHoldAndReleaseAreOneRequestAndTellOfEachJob) {
   EXPECT_EQ(Json::parse(berth({"release", "3", "--json"}).out).at("jobs").at(0).at("id"), 3);
 }
 
+TEST_F(Verbs, CancelNamesWhatStandsForNothingBesideWhatItCancelled) {
+  daemon_.answer("POST /v1/cancel", R"({"jobs":[{"id":644,"handle":"643_1","state":"cancelled"}],
+      "refused":[{"handle":"643_9","error":"643_9: array 643 has no task 9"}]})");
+  const Ran ran = berth({"cancel", "643_1", "643_9"});
+  EXPECT_EQ(ran.exit_code, kFailed);
+  EXPECT_EQ(ran.out, "job 643_1 cancelled\n");
+  EXPECT_EQ(ran.err, "berth: 643_9: array 643 has no task 9\n");
+}
+
 TEST_F(Verbs, CancelOfAnArrayIsOneLine) {
   Json answer = {{"jobs", Json::array()}, {"refused", Json::array()}};
   for (int task = 1; task <= 5; ++task) {

@@ -279,6 +279,31 @@ TEST_F(Api, CancellingAllNamesWhom) {
   EXPECT_EQ(post("/v1/cancel").body, cancelled({}));
 }
 
+TEST_F(Api, AHandleThatStandsForNothingHindersNoOther) {
+  const int array = held({{"array", "0-1"}});
+  const std::string number = std::to_string(array);
+  EXPECT_EQ(post(path(array, "/cancel")).status, 200);
+  const int waits = held({}, "exec sleep 1000");
+  for (const std::string verb : {"release", "cancel"}) {
+    const Rig::Answer answer = post("/v1/" + verb, {{"jobs", {number, waits, "no*"}}});
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    ASSERT_EQ(answer.body["jobs"].size(), 1U) << answer.body;
+    EXPECT_EQ(answer.body["jobs"][0]["id"], waits);
+    EXPECT_EQ(answer.body["refused"],
+              (Json{{{"handle", number}, {"error", "array " + number + ": has ended already"}},
+                    {{"handle", "no*"},
+                     {"error",
+                      "no*: is not a job number, and no job of yours that has not ended "
+                      "has this name"}}}));
+  }
+  const Rig::Answer none = post("/v1/cancel", {{"jobs", {number, "no*"}}});
+  EXPECT_EQ(none.status, 200);
+  EXPECT_EQ(none.body["jobs"], Json::array());
+  EXPECT_EQ(none.body["refused"].size(), 2U);
+  expect_refused(post("/v1/cancel", {{"jobs", {number}}}), 409,
+                 "array " + number + ": has ended already");
+}
+
 TEST_F(Api, SeveralAreChangedWithOneRequestAndEachRefusalIsNamed) {
   const int first = held({{"name", "a"}}, "exec sleep 1000");  // it has not ended when asked again
   const int second = held({{"name", "b"}});

@@ -215,28 +215,40 @@ std::string text_of(const std::vector<Cell>& cells) {
   return text;
 }
 
+struct Chosen {
+  std::vector<JobId> jobs;
+  std::vector<Missing> missing;
+};
+
 /// Many looks in a slice, or one.
-Expected<std::vector<JobId>> choose(const std::vector<Cell>& cells, const Wanted& wanted,
-                                    bool has_time) {
+Expected<Chosen> choose_all(const std::vector<Cell>& cells, const Wanted& wanted, bool has_time) {
   SmallWorld world(cells);
   Selection selection(world, wanted);
   for (;;) {
     const auto more = selection.advance([&] { return has_time; });
     if (!more) return std::unexpected(more.error());
-    if (!*more) return selection.take();
+    if (!*more) return Chosen{.jobs = selection.take(), .missing = selection.missing()};
   }
+}
+
+Expected<std::vector<JobId>> choose(const std::vector<Cell>& cells, const Wanted& wanted,
+                                    bool has_time) {
+  auto chosen = choose_all(cells, wanted, has_time);
+  if (!chosen) return std::unexpected(chosen.error());
+  return std::move(chosen->jobs);
 }
 
 void compare(const std::vector<Cell>& cells, const Wanted& wanted, const std::string& typed) {
   IdSet meant;
-  bool is_fault = false;
+  std::vector<std::string> missing;
   for (const Handle& handle : wanted.handles) {
     const IdSet its =
         std::visit([&](const auto& what) { return Meaning(cells, wanted).of(what); }, handle.what);
-    is_fault = is_fault || its.empty();
+    if (its.empty()) missing.push_back(handle.typed);
     meant.insert(its.begin(), its.end());
   }
-  const auto chosen = choose(cells, wanted, wanted.among == Among::All);
+  const bool is_fault = !missing.empty() && !(wanted.goes_on && wanted.handles.size() > 1);
+  const auto chosen = choose_all(cells, wanted, wanted.among == Among::All);
   ASSERT_EQ(chosen.has_value(), !is_fault)
       << typed << " in" << text_of(cells) << (chosen ? "" : ": " + chosen.error().message);
   if (!chosen) {
@@ -245,8 +257,11 @@ void compare(const std::vector<Cell>& cells, const Wanted& wanted, const std::st
         << typed << ": " << chosen.error().message;
     return;
   }
+  std::vector<std::string> told;
+  for (const Missing& one : chosen->missing) told.push_back(one.typed);
+  ASSERT_EQ(told, missing) << typed << " in" << text_of(cells);
   IdSet ids;
-  for (const JobId job : *chosen) {
+  for (const JobId job : chosen->jobs) {
     ASSERT_TRUE(ids.insert(job.value()).second) << typed << " in" << text_of(cells);
   }
   ASSERT_EQ(ids, meant) << typed << " in" << text_of(cells);
@@ -265,7 +280,10 @@ TEST(Selections, AreWhatTheGrammarSaysInEverySmallWorld) {
     for (const auto& [typed, parsed] : handles) {
       for (const std::set<UserId>& users : {std::set<UserId>{}, {kBob}}) {
         for (const Among among : {Among::Live, Among::All}) {
-          const Wanted wanted{.handles = parsed, .users = users, .own = kAnn, .among = among};
+          Wanted wanted{.handles = parsed, .users = users, .own = kAnn, .among = among};
+          ASSERT_NO_FATAL_FAILURE(compare(world, wanted, typed));
+          if (parsed.size() == 1) continue;
+          wanted.goes_on = true;
           ASSERT_NO_FATAL_FAILURE(compare(world, wanted, typed));
         }
       }
@@ -327,6 +345,16 @@ TEST(Selections, SayWhatStandsForNothing) {
   EXPECT_EQ(error("2-9"), "2-9: no job of these has not ended yet");
   EXPECT_EQ(error("s"),
             "s: is not a job number, and no job of yours that has not ended has this name");
+  Wanted wanted = wanted_of("1,2,1_7,2_1");
+  EXPECT_EQ(choose(cells, wanted, true).error().message, error("1"));
+  wanted.goes_on = true;
+  const auto several = choose_all(cells, wanted, true);
+  ASSERT_EQ(several->missing.size(), 3U) << "they hinder no other";
+  EXPECT_EQ(several->missing[0].typed, "1");
+  EXPECT_EQ(several->missing[0].why, error("1"));
+  EXPECT_EQ(several->missing[1].why, error("1_7"));
+  EXPECT_EQ(several->missing[2].why, error("2_1"));
+  EXPECT_EQ(several->jobs, std::vector{JobId(2)}) << "whose end is told where it is acted upon";
 }
 
 TEST(Selections, KnowOneJobAndOneArrayByTheirHandles) {

@@ -64,7 +64,9 @@ def end(chosen, options):
     by_raw = {job.raw: job for job in chosen}
     is_denied = False
     for refused in answer["refused"]:
-        job = by_raw[refused["id"]]
+        job = by_raw.get(refused.get("id"))
+        if job is None:  # forgotten since
+            continue
         if "belongs to" in refused["error"]:
             is_denied = True
             denied(job)
