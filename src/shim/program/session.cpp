@@ -179,7 +179,9 @@ void Session::obey(const Wishes& wishes) {
     if (was_attached_) passed_by_attached_ = signal;
     ending_->pass_on(signal, pump_->foreground());
   }
-  if (wishes.hung_up) ending_->hang_up(pump_->foreground());
+  if (!wishes.hung_up) return;
+  was_hung_up_ = true;
+  ending_->hang_up(pump_->foreground());
 }
 
 void Session::conclude() {
@@ -218,6 +220,7 @@ std::string Session::notes() const {
     const char* const name = sigabbrev_np(passed_by_attached_);
     notes.push_back("berth attach sent it SIG" + std::string(name == nullptr ? "?" : name));
   }
+  if (was_hung_up_) notes.push_back("its terminal or its client was gone: it was sent SIGHUP");
   if (left_behind_ > 0) {
     notes.push_back("ended " + std::to_string(left_behind_) +
                     (left_behind_ == 1 ? " process left behind" : " processes left behind"));

@@ -52,6 +52,7 @@ class Session {
   bool was_warned_ = false;
   bool was_attached_ = false;   ///< Later, by somebody who did not begin it.
   int passed_by_attached_ = 0;  ///< The latest signal that came from there.
+  bool was_hung_up_ = false;
   bool had_leftovers_ = false;
   int left_behind_ = 0;
 };
