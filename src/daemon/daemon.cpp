@@ -265,6 +265,7 @@ Expected<void> Daemon::open_launcher() {
             const std::string broken = executor_->on_ended(job);
             const auto ours = ended_for_.extract(job);
             const std::string told =
+            note_idle_in_past(job);
                 ours ? ours.mapped() : host_limits_told(launcher_->cgroup_of(job, attempt));
             const std::string& why = broken.empty() ? note : broken;
             const Outcome outcome = outcome_of(
@@ -276,6 +277,7 @@ Expected<void> Daemon::open_launcher() {
                           clock_));
           },
       .lost =
+            note_idle_in_past(job);
           [this](JobId job, Attempt attempt, const std::string& note) {
             const std::string broken = executor_->on_ended(job);
             conductor_->on_lost(job, attempt, broken.empty() ? note : broken);
@@ -571,6 +573,11 @@ void Daemon::save_energy() {
   energy_saved_ = clock_.now();
   const std::string text = conductor_->watcher().energy().save(gpu_names());
   if (!text.empty()) keep_file(energy_path(), text);
+}
+
+void Daemon::note_idle_in_past(JobId job) {
+  const std::string note = keeper_.note_of(job);
+  if (note.starts_with(kIdle)) keeper_.note(job, idle_in_past(note));
 }
 
 /// A note is shown as the reason of a job that runs, and stays with one that is ended.

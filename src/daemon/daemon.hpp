@@ -164,6 +164,7 @@ class Daemon {
   std::vector<Input> exclusions() const;
   void open_idle_watch();
   void open_overuse_watch();
+  void note_idle_in_past(JobId job);
   std::string energy_path() const { return options_.state + "/energy"; }
   std::vector<std::string> gpu_names() const;
   void restore_energy();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <sstream>
+#include <utility>
 
 #include "gpu/probe.hpp"
 
@@ -29,6 +30,19 @@ bool may_run_kernels(JobId job, const Sample& sample, const OwnerOf& owner_of) {
 }
 
 }  // namespace
+
+std::string idle_in_past(std::string note) {
+  if (!note.starts_with(kIdle)) return note;
+  for (const auto& [now, then] :
+       {std::pair<std::string_view, std::string_view>{"it holds GPU memory and has run",
+                                                      "it held GPU memory and had run"},
+        {"it has ", "it had "},
+        {"it is ", "it was "}}) {
+    if (const std::size_t at = note.find(now); at == kIdle.size())
+      note.replace(at, now.size(), then);
+  }
+  return note;
+}
 
 void IdleWatch::on_look(const live::Look& look, const ClusterView& view, Instant now) {
   if (rules_ == IdleRules{}) return;

@@ -26,6 +26,9 @@ namespace berth::daemon {
 /// With which the note of an idle job begins.
 inline constexpr std::string_view kIdle = "idle: ";
 
+/// Of a job that has ended: the note in the past tense, if it is that of an idle job; else as it is.
+std::string idle_in_past(std::string note);
+
 struct IdleRules {
   Duration after = kForever;    ///< Until its user is told.
   Duration suspend = kForever;  ///< Until it is suspended, if it can be.
