@@ -263,11 +263,9 @@ Expected<void> Daemon::open_launcher() {
       .ended =
           [this](JobId job, Attempt attempt, const shim::Exit& exit, const std::string& note) {
             const std::string broken = executor_->on_ended(job);
-            const auto ours = ended_for_.extract(job);
-            const std::string told =
-            note_idle_in_past(job);
-                ours ? ours.mapped() : host_limits_told(launcher_->cgroup_of(job, attempt));
+            const std::string told = host_limits_told(launcher_->cgroup_of(job, attempt));
             const std::string& why = broken.empty() ? note : broken;
+            note_idle_in_past(job);
             const Outcome outcome = outcome_of(
                 exit, oom_words_, [&] { return launcher_->last_words(job, attempt); },
                 witness_of(job));
@@ -277,9 +275,9 @@ Expected<void> Daemon::open_launcher() {
                           clock_));
           },
       .lost =
-            note_idle_in_past(job);
           [this](JobId job, Attempt attempt, const std::string& note) {
             const std::string broken = executor_->on_ended(job);
+            note_idle_in_past(job);
             conductor_->on_lost(job, attempt, broken.empty() ? note : broken);
           },
   };
@@ -625,8 +623,9 @@ void Daemon::open_idle_watch() {
               },
           .end =
               [this, words](JobId job, const Idleness& idle) {
-                ended_for_[job] = "ended, because it had " + words(idle) +
-                                  (idle.holds ? ", holding GPU memory" : "") + " (idle_end)";
+                keeper_.note_for_good(job, std::string(live::kEnded) + "it had " + words(idle) +
+                                               (idle.holds ? ", holding GPU memory" : "") +
+                                               " (idle_end)");
                 audit_.add("end idle job " + std::to_string(job.value()), "done");
                 take({CancelAsked{job}});
               },
@@ -806,22 +805,23 @@ void Daemon::ask_reload() {
 
 void Daemon::ask(Asked asked) {
   const auto exchange = std::move(asked.exchange);
-  conductor_->ask(
-      {.user = UserId(exchange->request().peer.user),
-       .submission = std::move(asked.submission),
-       .inputs = std::move(asked.inputs),
-       .left = asked.left,
-       .answer = [exchange, answer = std::move(asked.answer)](JobId id) -> live::Send {
-         auto response = answer(id);
-         if (!response) return nullptr;
-         return [exchange, response = std::move(*response)]() mutable {
-           exchange->respond(std::move(response));
-         };
-       },
-       .fail =
-           [exchange, so_far = std::move(asked.so_far)](live::Setback setback, const Error& error) {
-             exchange->respond(response_to(setback, so_far, error));
-           }});
+  conductor_->ask({.user = UserId(exchange->request().peer.user),
+                   .submission = std::move(asked.submission),
+                   .inputs = std::move(asked.inputs),
+                   .left = asked.left,
+                   .answer = [exchange, answer = std::move(asked.answer)](JobId id) -> live::Send {
+                     auto response = answer(id);
+                     if (!response) return nullptr;
+                     return [exchange, response = std::move(*response)]() mutable {
+                       exchange->respond(std::move(response));
+                     };
+                   },
+                   .fail =
+                       [exchange, so_far = std::move(asked.so_far), fail = std::move(asked.fail)](
+                           live::Setback setback, const Error& error) {
+                         if (fail) fail();
+                         exchange->respond(response_to(setback, so_far, error));
+                       }});
 }
 
 }  // namespace berth::daemon

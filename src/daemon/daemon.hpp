@@ -59,8 +59,9 @@ struct Asked {
   /// The answer, made right after the step; none if the request goes on with another. The id is
   /// that of the submission, if there is one.
   std::function<std::optional<http::Response>(JobId)> answer;
-  std::optional<JobId> left = {};  ///< A job that waits, whose client goes.
-  std::string so_far = "";         ///< What steps before did for the same request; for an error.
+  std::optional<JobId> left = {};   ///< A job that waits, whose client goes.
+  std::string so_far = "";          ///< What steps before did for the same request; for an error.
+  std::function<void()> fail = {};  ///< Once it is refused.
 };
 
 class Daemon {
@@ -163,8 +164,8 @@ class Daemon {
   void on_alarm(live::Alarm alarm);
   std::vector<Input> exclusions() const;
   void open_idle_watch();
-  void open_overuse_watch();
   void note_idle_in_past(JobId job);
+  void open_overuse_watch();
   std::string energy_path() const { return options_.state + "/energy"; }
   std::vector<std::string> gpu_names() const;
   void restore_energy();
@@ -212,8 +213,7 @@ class Daemon {
   /// Jobs with processes that are in no job's tree, by the latest look.
   std::map<GpuId, std::set<JobId>> partly_outside_;
   Instant energy_saved_;
-  std::map<JobId, std::string> suspended_for_;  ///< Likewise of those that it suspends.
-  std::map<JobId, std::string> ended_for_;  ///< Jobs that berthd ends by configuration, and why.
+  std::map<JobId, std::string> suspended_for_;  ///< Jobs that berthd suspends by a rule, and why.
   std::unique_ptr<Retention> retention_;
   std::unique_ptr<Faults> faults_;
   BodyReader bodies_;  ///< Ends first: what it reads goes on to all the rest.

@@ -14,8 +14,8 @@ namespace berth::daemon {
 namespace {
 
 /// With which notes begin that have no word of a user's in them.
-constexpr auto kOfBerthd =
-    std::to_array<std::string_view>({kIdle, live::kBecause, live::kPreempted});
+constexpr auto kOfBerthd = std::to_array<std::string_view>(
+    {kIdle, live::kBecause, live::kPreempted, live::kCancelled, live::kEnded});
 
 }  // namespace
 

@@ -11,6 +11,8 @@
 #include "daemon/audit.hpp"
 #include "daemon/daemon.hpp"
 #include "engine/possible.hpp"
+#include "live/conductor.hpp"
+#include "live/who_asked.hpp"
 
 namespace berth::daemon {
 
@@ -71,9 +73,11 @@ std::optional<JobVerb> job_verb(std::string_view word) {
 
 struct JobChanges::Run {
   JobsToChange asked;
-  std::size_t at = 0;    ///< The next job.
-  std::size_t held = 0;  ///< Jobs that were looked at for a hold.
-  bool are_held = true;  ///< None of them can start any more.
+  std::size_t at = 0;                  ///< The next job.
+  std::size_t held = 0;                ///< Jobs that were looked at for a hold.
+  bool are_held = true;                ///< None of them can start any more.
+  std::vector<JobId> leaving = {};     ///< All that will be cancelled, of those looked at so far.
+  std::optional<JobId> noted_on = {};  ///< The one of them that has the note of that.
   std::size_t changed = 0;
   std::string jobs = {};  ///< What became of these, as a list of JSON without its ends.
   Json refused = Json::array();
@@ -156,24 +160,45 @@ void JobChanges::begin_cancel(Run& run) {
 void JobChanges::keep_from_starting(const std::shared_ptr<Run>& run) {
   const ClusterView view = daemon_.keeper().engine().view();
   std::vector<Input> inputs;
+  JobId last;
   const std::vector<JobId>& jobs = run->asked.jobs;
   const std::size_t end = std::min(jobs.size(), run->held + kMostHeldInStep);
   inputs.reserve(end - run->held);  // a megabyte, once
   for (; run->held < end; ++run->held) {
     const Job* const job = view.find(jobs[run->held]);
-    if (job == nullptr || !could_start(*job)) continue;
-    if (why_not(*run->asked.exchange, job->id, Rights::Operator)) continue;
+    if (job == nullptr || why_not(*run->asked.exchange, job->id, Rights::Operator)) continue;
+    run->leaving.push_back(job->id);
+    if (!could_start(*job)) continue;
     inputs.emplace_back(HoldAsked{job->id});
+    last = job->id;
   }
   run->are_held = run->held == jobs.size();
   if (inputs.empty()) return go_on_in_turn(run);
+  note_wish(*run, last);
   daemon_.ask({.submission = std::nullopt,
                .inputs = std::move(inputs),
                .exchange = run->asked.exchange,
                .answer = [this, run](JobId) -> std::optional<http::Response> {
                  go_on_in_turn(run);
                  return std::nullopt;
-               }});
+               },
+               .fail = [this, run] { drop_wish(*run); }});
+}
+
+/// The next daemon goes on with it. The note is of the last job that waits, and goes with that one:
+/// a row for each would take too long.
+void JobChanges::note_wish(Run& run, JobId last) {
+  if (run.noted_on && *run.noted_on != last) daemon_.note(*run.noted_on, "");
+  run.noted_on = last;
+  std::vector<JobId> jobs = run.leaving;
+  std::ranges::sort(jobs);
+  const uid_t by = run.asked.exchange->request().peer.user;
+  daemon_.note_for_good(last, live::wish_note(user_text(by), jobs));
+}
+
+/// Who asked is told that it was not done.
+void JobChanges::drop_wish(const Run& run) {
+  if (run.noted_on) daemon_.note(*run.noted_on, "");
 }
 
 void JobChanges::go_on_in_turn(const std::shared_ptr<Run>& run) {
@@ -215,7 +240,8 @@ void JobChanges::go_on(const std::shared_ptr<Run>& run) {
                },
                .so_far = before == 0 ? ""
                                      : std::to_string(before) + " jobs are done (" +
-                                           std::string(verb_word(run->asked.verb)) + "), then "});
+                                           std::string(verb_word(run->asked.verb)) + "), then ",
+               .fail = [this, run] { drop_wish(*run); }});
 }
 
 /// What became of them in the step.
@@ -254,12 +280,17 @@ JobChanges::Wanted JobChanges::input_for(const Run& run, JobId id) {
   return wanted;
 }
 
-/// Who keeps a job from running, where that is not its owner.
+/// Who keeps a job from running, or ends it, where that is not its owner.
 void JobChanges::note_who(const Run& run, const Job& job) {
   const JobVerb verb = run.asked.verb;
   const bool keeps = verb == JobVerb::Hold || verb == JobVerb::Suspend;
-  if (!keeps && verb != JobVerb::Release && verb != JobVerb::Resume) return;
   const uid_t by = run.asked.exchange->request().peer.user;
+  if (verb == JobVerb::Cancel && by != job.spec.user.value()) {
+    return daemon_.note_for_good(job.id, live::cancel_note(user_text(by)));
+  }
+  const bool starts_again = daemon_.keeper().note_of(job.id).starts_with(live::kPreempted);
+  if (verb == JobVerb::Cancel && starts_again) daemon_.note(job.id, "");  // it does not any more
+  if (!keeps && verb != JobVerb::Release && verb != JobVerb::Resume) return;
   if (keeps && by != job.spec.user.value()) {
     daemon_.note_for_good(job.id, std::string(live::kBecause) + user_text(by) + " asked for that");
   } else if (daemon_.keeper().note_of(job.id).starts_with(live::kBecause)) {

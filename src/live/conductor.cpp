@@ -91,6 +91,7 @@ std::vector<std::string> Conductor::recover() {
   }
   for (const auto& [id, attempt] : current_) recover(*view.find(id));
   cancel_cut_off(found);
+  go_on_with_cancels(found);
   take_late_estimates();
   on_alarm(Alarm::Probe);
   return found;
@@ -104,8 +105,49 @@ void Conductor::cancel_cut_off(std::vector<std::string>& found) {
     found.push_back("array " + std::to_string(first.value()) +
                     ": berthd ended before all of its jobs were taken in; the " +
                     std::to_string(jobs.size()) + " that are left are cancelled");
-    for (const JobId job : jobs) inputs_.emplace_back(CancelAsked{job});
+    for (const JobId job : jobs) {
+      keeper_.note(job, std::string(kEnded) + "berthd ended before all of its array was taken in");
+      inputs_.emplace_back(CancelAsked{job});
+    }
   }
+}
+
+/// Who cancelled them was not told that it was done. Those that wait are held since then, so none
+/// starts meanwhile; the one that has the note is the last.
+void Conductor::go_on_with_cancels(std::vector<std::string>& found) {
+  const ClusterView view = keeper_.engine().view();
+  for (const auto& [noted_on, wish] : keeper_.cut_off_cancels()) {
+    std::vector<JobId> waiting;
+    std::vector<JobId> others;
+    for (const auto& [first, last] : wish.jobs) {
+      for (auto id = view.job_from(first); id && *id <= last;
+           id = view.job_from(JobId(id->value() + 1))) {
+        const Job& job = *view.find(*id);
+        if (*id == noted_on || job.ending) continue;
+        (holds_berth(job.state) ? others : waiting).push_back(*id);
+      }
+    }
+    others.push_back(noted_on);
+    waiting.insert(waiting.end(), others.begin(), others.end());
+    found.push_back("berthd ended while " + wish.who + " cancelled jobs; the " +
+                    std::to_string(waiting.size()) + " that are left are cancelled");
+    for (const JobId id : waiting) to_cancel_.push_back({id, wish.user, wish.who});
+  }
+  cancel_some();
+}
+
+/// As many as one step takes.
+void Conductor::cancel_some() {
+  const ClusterView view = keeper_.engine().view();
+  for (std::size_t some = 0; some < kMostInStep && !to_cancel_.empty(); ++some) {
+    const auto [id, user, who] = std::move(to_cancel_.front());
+    to_cancel_.pop_front();
+    const Job* const job = view.find(id);
+    if (job == nullptr || job->ending) continue;
+    if (job->spec.user != user) keeper_.note_for_good(id, cancel_note(who));
+    inputs_.emplace_back(CancelAsked{id});
+  }
+  if (!to_cancel_.empty()) hands_.alarms.post([this] { cancel_some(); });
 }
 
 Standing Conductor::standing_of(JobId job, Attempt attempt) const {
@@ -346,7 +388,9 @@ void Conductor::mark_jobs_on(GpuId gpu, const std::map<JobId, std::string>& told
     if (note.find(now) != std::string::npos) continue;
     const auto before = told.find(id);
     const std::size_t at = before == told.end() ? std::string::npos : note.find(before->second);
-    if (at == std::string::npos) {
+    if (at == std::string::npos && says_who_ended(note)) {
+      note += "; " + now;
+    } else if (at == std::string::npos) {
       note = now + (note.empty() ? "" : "; " + note);
     } else {
       note.replace(at, before->second.size(), now);

@@ -139,6 +139,8 @@ class Conductor {
   // Recovery.
   void recover(const Job& job);
   void cancel_cut_off(std::vector<std::string>& found);
+  void go_on_with_cancels(std::vector<std::string>& found);
+  void cancel_some();
   Standing standing_of(JobId job, Attempt attempt) const;
 
   // Inputs.
@@ -218,6 +220,12 @@ class Conductor {
   std::map<JobId, Attempt> current_;  ///< The attempt of each job that holds a berth.
   /// In several turns, where they are many or have many words.
   std::deque<Launching> launches_;
+  struct ToCancel {
+    JobId job;
+    UserId by;
+    std::string who;
+  };
+  std::deque<ToCancel> to_cancel_;
   FailedStarts failed_starts_;  ///< Reported to the engine when due, as errors may pass.
   std::set<std::pair<JobId, Attempt>> failed_resumes_;  ///< Of those, with a suspended process.
   bool is_retrying_ = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <csignal>
 #include <filesystem>
 #include <system_error>
 
@@ -193,7 +194,7 @@ Expected<Keeper> Keeper::open(Host& host, const Opening& opening, const Cluster&
                        opening, cluster, rules);
   if (!keeper) return keeper;
   keeper->last_known_ = *known;
-  if (auto read = keeper->read_notes(); !read) return std::unexpected(read.error());
+  keeper->drop_old_notes();
   keeper->note_impossible();
   return keeper;
 }
@@ -278,6 +279,7 @@ Expected<Keeper> Keeper::recover_engine(Parts parts, const journal::Recovered& r
   keeper.learned_ = keeper.engine_.view().finished();
   keeper.last_job_ = last_job;
   keeper.snapshot_size_ = snapshot.state.size();
+  if (auto read = keeper.read_notes(); !read) return std::unexpected(read.error());
   const auto alike = keeper.decide_again(recovered.entries);
   if (!alike) return std::unexpected(alike.error());
   if (*alike) return keeper;
@@ -746,14 +748,33 @@ Expected<void> Keeper::let_go(JobId id, std::vector<Input>& inputs) {
   return write_row(updated);
 }
 
+/// A job that berthd ends has its outcome before its process is gone, whatever that returns then.
+Outcome Keeper::outcome_of(const AttemptEnded& ended) const {
+  const Job* const job = engine_.view().find(ended.job);
+  const bool is_being_ended = job != nullptr && job->attempt == ended.attempt && job->ending &&
+                              !job->ended && job->state == JobState::Stopping;
+  if (!is_being_ended) return ended.outcome;
+  if (job->outcome == Outcome::Cancelled) return Outcome::Cancelled;
+  const bool is_late =
+      job->outcome == Outcome::Timeout && ended.at >= later(job->since, limit_left(*job));
+  return is_late ? Outcome::Timeout : ended.outcome;
+}
+
+/// Without what is of a wait, and without who wanted another end than it had.
+std::string Keeper::end_note(JobId job, Outcome outcome) const {
+  const std::string note = note_of(job);
+  if (note.starts_with(kBecause)) return "";
+  return outcome == Outcome::Cancelled ? note : without_who_ended(note);
+}
+
 /// Users' rows that follow from what happened.
 Expected<void> Keeper::write_input_rows(Instant now, const std::vector<Input>& inputs) {
   const auto end = [&](const AttemptEnded& ended) {
     return store_.end_attempt(ended.job, ended.attempt,
                               {.at = std::min(ended.at, now),
-                               .outcome = ended.outcome,
+                               .outcome = outcome_of(ended),
                                .code = ended.code,
-                               .note = note_of(ended.job)});
+                               .note = end_note(ended.job, outcome_of(ended))});
   };
   for (const Input& input : inputs) {
     Expected<void> done;
@@ -814,13 +835,23 @@ std::vector<Estimated> Keeper::take_late_estimates() {
                         [&](JobId job) { return view.company().of(job); });
 }
 
+std::string Keeper::with_who_ended(JobId job, std::string text) const {
+  const std::string known = note_of(job);
+  if (!says_who_ended(known) || says_who_ended(text) || text.empty()) return text;
+  return known.substr(0, known.find("; ")) + "; " + text;
+}
+
 void Keeper::note(JobId job, std::string text) {
-  notes_[job] = std::move(text);
+  std::string whole = with_who_ended(job, std::move(text));
+  if (says_who_ended(whole) && kept_notes_.contains(job)) {
+    return note_for_good(job, std::move(whole));
+  }
+  notes_[job] = std::move(whole);
   if (kept_notes_.erase(job) > 0) changed_notes_.insert(job);
 }
 
 void Keeper::note_for_good(JobId job, std::string text) {
-  notes_[job] = std::move(text);
+  notes_[job] = with_who_ended(job, std::move(text));
   kept_notes_.insert(job);
   changed_notes_.insert(job);
 }
@@ -833,16 +864,38 @@ Expected<void> Keeper::write_notes() {
   return {};
 }
 
-/// Of a former daemon.
+/// Of a former daemon, before its last step is gone through again: a job that ended by it has its
+/// note.
 Expected<void> Keeper::read_notes() {
   auto notes = store_.job_notes();
   if (!notes) return std::unexpected(notes.error());
   for (auto& [job, text] : *notes) {
-    const bool is_known = engine_.view().find(job) != nullptr;
-    if (is_known) notes_.try_emplace(job, std::move(text)), kept_notes_.insert(job);
-    if (!is_known) changed_notes_.insert(job);
+    notes_.emplace(job, std::move(text));
+    kept_notes_.insert(job);
   }
   return {};
+}
+
+/// Of jobs that have ended.
+void Keeper::drop_old_notes() {
+  const ClusterView view = engine_.view();
+  for (auto job = kept_notes_.begin(); job != kept_notes_.end();) {
+    if (view.find(*job) != nullptr) {
+      ++job;
+      continue;
+    }
+    notes_.erase(*job);
+    changed_notes_.insert(*job);
+    job = kept_notes_.erase(job);
+  }
+}
+
+std::vector<std::pair<JobId, CancelWish>> Keeper::cut_off_cancels() const {
+  std::vector<std::pair<JobId, CancelWish>> wishes;
+  for (const JobId job : kept_notes_) {
+    if (auto wish = wish_in(note_of(job))) wishes.emplace_back(job, std::move(*wish));
+  }
+  return wishes;
 }
 
 /// What follows from the batch is added to its inputs.
@@ -925,7 +978,13 @@ Expected<void> Keeper::write_deferred() {
 }
 
 Expected<void> Keeper::write_effect_rows(Instant now) {
+  const Stop* stop = nullptr;  // that of a job that ends without GPUs is right before its end
   for (const Effect& effect : engine_.effects().list) {
+    const auto* const finished = std::get_if<Finished>(&effect);
+    if (stop != nullptr && finished != nullptr && finished->job == stop->job) {
+      if (auto ended = write_idle_end(*stop, *finished); !ended) return ended;
+    }
+    stop = std::get_if<Stop>(&effect);
     auto done = std::visit([&](const auto& what) { return write_row(what, now); }, effect);
     if (!done) return done;
   }
@@ -958,14 +1017,22 @@ std::vector<JobId> Keeper::take_ended_early() {
   return std::exchange(ended_early_, std::nullopt).value_or(std::vector<JobId>());
 }
 
+/// Nobody hears of the end of a process whose job has ended: it ends with its job.
+Expected<void> Keeper::write_idle_end(const Stop& stop, const Finished& finished) {
+  return store_.end_attempt(stop.job, stop.attempt,
+                            {.at = finished.at,
+                             .outcome = finished.outcome,
+                             .code = 128 + SIGKILL,
+                             .note = end_note(stop.job, finished.outcome)});
+}
+
 Expected<void> Keeper::write_row(const Finished& finished, Instant) {
   if (ended_early_) ended_early_->push_back(finished.job);
-  const auto note = notes_.extract(finished.job);
+  const std::string note = end_note(finished.job, finished.outcome);
+  notes_.erase(finished.job);
   if (kept_notes_.erase(finished.job) > 0) changed_notes_.insert(finished.job);
   peaks_.erase(finished.job);
-  const bool is_of_the_end = !note.empty() && !note.mapped().starts_with(kBecause);
-  const std::string why =
-      finished.note.empty() && is_of_the_end ? note.mapped() : with_handle(finished.note);
+  const std::string why = finished.note.empty() ? note : with_handle(finished.note);
   return store_.end_job(
       finished.job,
       {.at = finished.at, .outcome = finished.outcome, .code = finished.code, .note = why});

@@ -22,6 +22,7 @@
 #include "journal/store.hpp"
 #include "live/command.hpp"
 #include "live/ports.hpp"
+#include "live/who_asked.hpp"
 
 namespace berth::live {
 
@@ -225,13 +226,17 @@ class Keeper {
   /// call: see late_estimates(). None where run times are not learned.
   std::vector<Estimated> take_late_estimates();
 
+  /// Cancels that a berthd before did not carry out to their end, by the job that says so.
+  std::vector<std::pair<JobId, CancelWish>> cut_off_cancels() const;
+
   /// Notes how the jobs ended that it is to wait for and that the engine has forgotten.
   Expected<void> note_ended(JobSpec& spec) const;
 
   /// Changes rows that the engine does not read, in a transaction of its own. Not within a step.
   Expected<void> tidy(const std::function<Expected<void>(journal::Store&)>& work);
 
-  /// The place and outcome of a job's latest attempt, stored with the job when it is finished.
+  /// The place and outcome of a job's latest attempt, stored with the job when it is finished. What
+  /// says who ended it stays in front of what is noted after it.
   void note(JobId job, std::string text);
   /// Likewise, and the next daemon knows it too, until there is another note.
   void note_for_good(JobId job, std::string text);
@@ -290,6 +295,10 @@ class Keeper {
   Expected<void> write_inputs(Instant now, Batch& batch, Stepped& stepped);
   Expected<void> write_notes();
   Expected<void> read_notes();
+  void drop_old_notes();
+  std::string with_who_ended(JobId job, std::string text) const;
+  std::string end_note(JobId job, Outcome outcome) const;
+  Outcome outcome_of(const AttemptEnded& ended) const;
   Expected<void> add_jobs(Instant now, const Submission& submission, std::vector<Input>& inputs);
   Expected<Command> command_of(const Submission& submission);
   Expected<void> note_arrival(const Submission& submission, JobId first, std::size_t end);
@@ -309,6 +318,7 @@ class Keeper {
   Expected<void> write_row(const Launch& launch, Instant now);
   Expected<void> write_row(const Continue& resumed, Instant now);
   Expected<void> write_row(const Finished& finished, Instant now);
+  Expected<void> write_idle_end(const Stop& stop, const Finished& finished);
   Expected<void> write_row(const Hurt& hurt, Instant now);
   std::string with_handle(std::string note) const;
   // Effects of which no row says anything.

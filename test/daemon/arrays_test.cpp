@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <thread>
 
 #include "daemon/rig.hpp"
 #include "support/paths.hpp"
@@ -125,6 +126,20 @@ TEST_F(Arrays, ACancelEndsThoseThatWaitFirstSoThatNoneStarts) {
   test::eventually("it ends", [&] {
     return get("/v1/jobs/" + std::to_string(array))["tasks"]["cancelled"] == 4096;
   });
+  EXPECT_EQ(began(), 3U);
+}
+
+TEST_F(Arrays, ACancelThatAKillOfBerthdCutShortGoesOnAtTheNextStart) {
+  const int array = submit("1-4096%3");
+  const auto tasks = [&] { return get("/v1/jobs/" + std::to_string(array))["tasks"]; };
+  test::eventually("three began", [&] { return began() == 3; });
+  std::thread cancel([&] { berth({"cancel", std::to_string(array)}); });
+  test::eventually("the cancel is under way",
+                   [&] { return tasks().value("held", 0) + tasks().value("cancelled", 0) > 0; });
+  rig_.kill();
+  cancel.join();
+  rig_.start();
+  test::eventually("it ends", [&] { return tasks()["cancelled"] == 4096; });
   EXPECT_EQ(began(), 3U);
 }
 

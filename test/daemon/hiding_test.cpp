@@ -28,6 +28,10 @@ TEST(Sight, OfAnotherUsersJobHasWhatBerthdDid) {
   EXPECT_EQ(
       sight.note("because of idle_suspend: it has run no kernel since 12:00:00; berth resume"),
       "because of idle_suspend: it has run no kernel since 12:00:00");
+  for (const char* const end : {"cancelled, because bob (uid 7) asked for that",
+                                "ended, because it had run no kernel since 12:00:00 (idle_end)"}) {
+    EXPECT_EQ(sight.note(std::string(end) + "; cannot write to /data/ann/o"), end);
+  }
   EXPECT_EQ(sight.note("preempted by job 7; cannot write to /data/ann/o"), "preempted by job 7");
 }
 

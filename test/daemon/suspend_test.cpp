@@ -151,7 +151,11 @@ TEST(Suspend, ASuspendedJobCanBeCancelled) {
   rig.suspend(id);
   rig.wait_for(id, "suspended");
   EXPECT_EQ(rig.request("POST", test::path(id, "/cancel")).status, 200);
-  EXPECT_EQ(rig.wait_end(id)["state"], "cancelled");
+  const Json job = rig.wait_end(id);
+  EXPECT_EQ(job["state"], "cancelled");
+  ASSERT_EQ(job["attempts"].size(), 1U);
+  EXPECT_EQ(job["attempts"][0]["outcome"], "cancelled");
+  EXPECT_EQ(job["attempts"][0]["ended_at"], job["ended_at"]);
   eventually("its processes are gone", [&] { return !test::is_alive(shim); });
   EXPECT_TRUE(std::filesystem::is_empty(rig.state() + "/suspended"));
 }

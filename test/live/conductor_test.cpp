@@ -193,9 +193,40 @@ TEST_F(ConductorTest, AnArrayThatACrashCutOffIsCancelled) {
   conductor_->turn();
   EXPECT_EQ(keeper_->engine().view().job_count(), 1U) << "the one that had its place";
   EXPECT_TRUE(keeper_->engine().view().find(JobId(1))->ending);
+  const auto row = keeper_->store().job(JobId(2));
+  ASSERT_TRUE(row && *row && (*row)->end);
+  EXPECT_EQ((*row)->end->note, "ended, because berthd ended before all of its array was taken in");
   submit("again");
   conductor_->turn();
   EXPECT_EQ(id_, JobId(601)) << "no number of the array is used again";
+}
+
+TEST_F(ConductorTest, ACancelThatACrashCutOffGoesOn) {
+  open(nullptr);
+  submit("task", 100);
+  conductor_->turn();
+  // The cancel was of 1, which has its place, to 99.
+  std::vector<Input> holds;
+  std::vector<JobId> jobs = {JobId(1)};
+  for (std::uint64_t id = 2; id <= 99; ++id) {
+    jobs.emplace_back(id);
+    holds.emplace_back(HoldAsked{JobId(id)});
+  }
+  keeper_->note_for_good(JobId(99), wish_note("ada (uid 7)", jobs));
+  conductor_->tell(holds);
+  conductor_->turn();
+  reopen(nullptr);
+  EXPECT_THAT(conductor_->recover(),
+              testing::Contains("berthd ended while ada (uid 7) cancelled jobs; the 99 that are "
+                                "left are cancelled"));
+  conductor_->turn();
+  EXPECT_EQ(keeper_->engine().view().job_count(), 2U) << "the one that waits, and";
+  EXPECT_TRUE(keeper_->engine().view().find(JobId(1))->ending);
+  const auto row = keeper_->store().job(JobId(99));
+  ASSERT_TRUE(row && *row && (*row)->end);
+  EXPECT_EQ((*row)->end->note, "cancelled, because ada (uid 7) asked for that");
+  conductor_->turn();
+  EXPECT_TRUE(keeper_->cut_off_cancels().empty());
 }
 
 TEST_F(ConductorTest, LooksThenStartsAndAnswersWhenTheDiskHasIt) {

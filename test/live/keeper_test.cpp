@@ -16,6 +16,7 @@
 #include "core/bytes.hpp"
 #include "core/limits.hpp"
 #include "core/rng.hpp"
+#include "engine/journal.hpp"
 #include "journal/verify.hpp"
 #include "live/host.hpp"
 #include "support/process.hpp"
@@ -168,6 +169,95 @@ TEST_F(KeeperTest, WhyAJobWasHeldIsNotHowItEnded) {
   ASSERT_TRUE(row(keeper, id).end);
   EXPECT_EQ(row(keeper, id).end->outcome, Outcome::Cancelled);
   EXPECT_EQ(row(keeper, id).end->note, "");
+}
+
+TEST_F(KeeperTest, WhoCancelledAJobIsHowItEndedAlsoForTheNextDaemon) {
+  std::optional<Keeper> keeper = open();
+  const JobId id = submit(*keeper, 1, job());
+  const Attempt attempt = keeper->engine().view().find(id)->attempt;
+  step(*keeper, 2, of({Started{id, attempt}}));
+  keeper->note_for_good(id, cancel_note("ada (uid 7)"));
+  step(*keeper, 3, of({CancelAsked{id}}));
+  keeper.reset();
+  keeper = open();
+  keeper->note(id, "its shim died");
+  step(*keeper, 4, of({Exited{id, attempt, Outcome::Failed, 143}, Released{id, attempt}}));
+  const std::string note = "cancelled, because ada (uid 7) asked for that; its shim died";
+  ASSERT_TRUE(row(*keeper, id).end);
+  EXPECT_EQ(row(*keeper, id).end->note, note);
+  EXPECT_EQ(cancelled_by(*row(*keeper, id).end, UserId(1000)), UserId(7));
+  const auto attempts = *keeper->store().attempts(id);
+  ASSERT_EQ(attempts.size(), 1U);
+  EXPECT_EQ(attempts[0].end->outcome, Outcome::Cancelled) << "whatever its process returned";
+  EXPECT_EQ(attempts[0].end->code, 143);
+  EXPECT_EQ(attempts[0].end->note, note);
+}
+
+/// Between the two transactions of the step that ends it.
+TEST_F(KeeperTest, WhoCancelledAJobIsKnownIfACrashCameBeforeThatWasDecided) {
+  Keeper keeper = open();
+  step(keeper, 1, of({job(2), job(2)}));
+  const JobId waits(2);
+  const std::string crashed = crash();
+  {
+    auto store = journal::Store::open(crashed);
+    ASSERT_TRUE(store) << store.error().message;
+    const auto recovered = store->recover();
+    ASSERT_FALSE(recovered->entries.empty());
+    const std::int64_t next = recovered->entries.back().number + 1;
+    const std::vector<Input> inputs = {CancelAsked{waits}};
+    ASSERT_TRUE(store->begin());
+    ASSERT_TRUE(store->set_note(waits, cancel_note("ada (uid 7)")));
+    ASSERT_TRUE(store->add_inputs(next, at(2), encode_inputs(inputs)));
+    ASSERT_TRUE(store->commit());
+  }
+  Keeper back = open(crashed);
+  ASSERT_TRUE(row(back, waits).end);
+  EXPECT_EQ(row(back, waits).end->note, "cancelled, because ada (uid 7) asked for that");
+  step(back, 3, of({Ticked{}}));
+  EXPECT_TRUE(back.store().job_notes()->empty());
+}
+
+TEST_F(KeeperTest, WhoWantedToCancelAJobThatEndedFirstIsNotHowItEnded) {
+  Keeper keeper = open();
+  const JobId id = submit(keeper, 1, job());
+  const Attempt attempt = keeper.engine().view().find(id)->attempt;
+  step(keeper, 2, of({Started{id, attempt}}));
+  keeper.note_for_good(id, cancel_note("ada (uid 7)"));
+  step(keeper, 3, of({Exited{id, attempt}, CancelAsked{id}, Released{id, attempt}}));
+  ASSERT_TRUE(row(keeper, id).end);
+  EXPECT_EQ(row(keeper, id).end->outcome, Outcome::Done);
+  EXPECT_EQ(row(keeper, id).end->note, "");
+  EXPECT_EQ((*keeper.store().attempts(id))[0].end->note, "");
+}
+
+TEST_F(KeeperTest, TheAttemptOfAJobThatEndsWhileItIsSuspendedEndsWithIt) {
+  Keeper keeper = open();
+  const JobId id = submit(keeper, 1, job());
+  const Attempt attempt = keeper.engine().view().find(id)->attempt;
+  step(keeper, 2, of({Started{id, attempt}}));
+  step(keeper, 3, of({SuspendAsked{id}}));
+  step(keeper, 4, of({Released{id, attempt}}));
+  ASSERT_TRUE(has_idle_process(*keeper.engine().view().find(id)));
+  step(keeper, 5, of({CancelAsked{id}}));
+  const auto attempts = *keeper.store().attempts(id);
+  ASSERT_EQ(attempts.size(), 1U);
+  ASSERT_TRUE(attempts[0].end);
+  EXPECT_EQ(attempts[0].end->outcome, Outcome::Cancelled);
+  EXPECT_EQ(attempts[0].end->at, at(5));
+}
+
+TEST_F(KeeperTest, AnAttemptThatItsTimeLimitEndedEndedByThat) {
+  Keeper keeper = open();
+  Submission submission = job();
+  submission.spec.time_limit = seconds(10);
+  const JobId id = submit(keeper, 1, submission);
+  const Attempt attempt = keeper.engine().view().find(id)->attempt;
+  step(keeper, 2, of({Started{id, attempt}}));
+  step(keeper, 20, of({Ticked{}}));
+  ASSERT_TRUE(keeper.engine().view().find(id)->ending);
+  step(keeper, 21, of({Exited{id, attempt, Outcome::Failed, 143}}));
+  EXPECT_EQ((*keeper.store().attempts(id))[0].end->outcome, Outcome::Timeout);
 }
 
 /// A program may notice that its GPU is gone before berth does.
