@@ -49,6 +49,8 @@ std::string tenant_lines(const Json& tenants) {
     if (const auto busy = integer_of(tenant, "utilisation_percent")) {
       text += ", " + std::to_string(*busy) + " % busy";
     }
+    const std::string note = printable(text_of(tenant, "note"));
+    if (!note.empty()) text += "; " + note;
     text += "\n";
   }
   return text;

@@ -122,6 +122,18 @@ std::string time_of(const Json& job, double now) {
   return started ? elapsed_text(ended.value_or(now) - *started) : "-";
 }
 
+/// What the note says beside the state: `cancelled, because ...` and `out of GPU memory: ran out of
+/// GPU memory, asked 4 GiB` say it twice.
+std::string note_beside_state(const Json& job) {
+  std::string note = printable(text_of(job, "note"));
+  for (const auto& [state, same] :
+       {std::pair<std::string_view, std::string_view>{"oom", "ran out of GPU memory, "},
+        {"cancelled", "cancelled, "}}) {
+    if (text_of(job, "state") == state && note.starts_with(same)) return note.substr(same.size());
+  }
+  return note;
+}
+
 /// `27 of 200 done, 1 failed, 8 running`.
 std::string counts_text(const Json& array) {
   const Json& tasks = part_of(array, "tasks");
@@ -148,6 +160,10 @@ std::string progress_text(const Json& array, double now) {
   if (!hint.empty()) text += "; now with " + hint;
   if (const auto end = number_of(array, "predicted_end_at"); end && !has_ended(array)) {
     text += ", ends ~" + clock_text(*end, now);
+  }
+  for (const std::string& told :
+       {printable(text_of(array, "tasks_note")), note_beside_state(array)}) {
+    if (!told.empty()) text += "; " + told;
   }
   return text;
 }
@@ -311,7 +327,7 @@ void add_request(Page& page, const Json& job) {
   if (is_there(job, "begin_at")) page.line("begins", instant_text(number_of(job, "begin_at")));
   if (is_there(job, "array")) {
     page.line("array", number_text(part_of(job, "array")) + ", task " +
-                           number_text(part_of(job, "array_task")) + " of " +
+                           number_text(part_of(job, "array_task")) + ", one of " +
                            number_text(part_of(job, "array_tasks")));
   }
   if (is_there(job, "unique")) page.line("key", printable(text_of(job, "unique")));
@@ -439,6 +455,8 @@ std::string array_page(const Json& array, double now, const Look& look) {
   page.line("user", user_of(array));
   page.line("state", printable(text_of(array, "state")), colour_of(array));
   page.line("tasks", counts_text(array));
+  page.line("of these", printable(text_of(array, "tasks_note")));
+  page.line("note", printable(text_of(array, "note")));
   page.line("exit code", number_text(part_of(array, "exit_code")));
   page.line("at once", number_text(part_of(array, "array_at_once")));
   page.line("next task", printable(text_of(array, "reason")));
@@ -487,15 +505,6 @@ std::string gpu_list(const Json& gpus) {
 }
 
 namespace {
-
-/// What the note says beside the state: `out of GPU memory: ran out of GPU memory, asked 4 GiB`
-/// says it twice.
-std::string note_beside_state(const Json& job) {
-  std::string note = printable(text_of(job, "note"));
-  constexpr std::string_view kSame = "ran out of GPU memory, ";
-  const bool is_same = text_of(job, "state") == "oom" && note.starts_with(kSame);
-  return is_same ? note.substr(kSame.size()) : note;
-}
 
 std::string limit_text(const Json& job) {
   const auto limit = number_of(job, "time_limit_seconds");

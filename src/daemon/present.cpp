@@ -392,6 +392,8 @@ Json Presenter::tenants(GpuId gpu, const Viewer& viewer) {
                     {"used_bytes", used}});
     const ArrayPlace& place = job.spec.conditions->array;
     if (array_of(id, place)) list.back()["handle"] = handle_of(id, place);
+    const std::string note = Sight(job.spec.user, viewer).note(keeper_.note_of(id));
+    if (!note.empty()) list.back()["note"] = note;
   }
   return list;
 }

@@ -15,6 +15,7 @@
 #include "engine/explain.hpp"
 #include "live/keeper.hpp"
 #include "live/surplus.hpp"
+#include "live/who_asked.hpp"
 
 namespace berth::daemon {
 
@@ -169,8 +170,18 @@ Reasons::Text reason_of(const Job& job, Reasons& reasons, const std::string& not
     return {held_text(note), held_text(note)};
   }
   const Reasons::Text& reason = reasons.of(job);
+  if (job.state == JobState::Stopping && live::says_who_ended(note)) {
+    return {joined(note, reason.full), joined(note, reason.brief)};
+  }
   if (!is_waiting(job.state)) return reason;
   return {joined(reason.full, note), joined(reason.brief, note)};
+}
+
+/// Who cancelled it; nothing of another end.
+void add_canceller(JsonObject& json, const journal::JobRow& row, UserNames& names) {
+  const auto user = row.end ? live::cancelled_by(*row.end, row.spec.user) : std::nullopt;
+  if (!user) return;
+  json.integer("cancelled_by", user->value()).text("cancelled_by_name", names.of(user->value()));
 }
 
 /// A start may be noticed after the end, which is told when it was.
@@ -367,6 +378,7 @@ void append_row(std::string& out, const journal::JobRow& row, const RowTexts& te
     json.seconds("ends_by_at", time_limit_at(*job));
   }
   if (row.peak > Bytes(0)) json.integer("peak_bytes", row.peak.raw());
+  add_canceller(json, row, names);
   if (row.millijoules) {
     std::string joules;
     append_millionths(joules, *row.millijoules * 1000);
@@ -413,6 +425,7 @@ void append_brief_row(std::string& out, const journal::JobRow& row, const RowTex
     if (!row.end->note.empty()) json.text("note", sight.note(row.end->note));
     if (row.end->outcome == Outcome::Timeout) json.seconds("time_limit_seconds", spec.time_limit);
   }
+  add_canceller(json, row, names);
   if (row.started != kNever) json.seconds("started_at", started_at(row));
   if (!row.gpus.empty()) json.raw("gpus", list_of(row.gpus));
   if (row.peak > Bytes(0)) json.integer("peak_bytes", row.peak.raw());
@@ -471,14 +484,51 @@ Expected<Instant> add_ended_tasks(ArrayRow& array, const journal::Store& store) 
   return last;
 }
 
-/// The code of an array whose jobs have ended all.
-Expected<std::int32_t> code_of_array(const ArraySpan& span, const journal::Store& store) {
-  const auto failures = store.failures_of(span.first, span.last, 1);
+/// Of an array whose jobs have ended all: its code, and the end of the job that has it.
+Expected<void> add_code(ArrayRow& array, const journal::Store& store) {
+  const auto failures = store.failures_of(array.span.first, array.span.last, 1);
   if (!failures) return std::unexpected(failures.error());
-  if (failures->empty()) return 0;
-  const auto row = store.job(failures->front());
+  array.exit_code = failures->empty() ? 0 : kLostCode;
+  if (failures->empty()) return {};
+  auto row = store.job(failures->front());
   if (!row) return std::unexpected(row.error());
-  return *row && (*row)->end ? exit_code((*row)->end->outcome, (*row)->end->code) : kLostCode;
+  if (!*row || !(*row)->end) return {};
+  array.exit_code = exit_code((*row)->end->outcome, (*row)->end->code);
+  array.row = std::move(**row);
+  return {};
+}
+
+/// What a task of an array says beside its state: why it is held, what suspended it, what is noted
+/// of it while it runs. "" for one that waits for its turn.
+std::string told_of_task(const Job& job, const std::string& note) {
+  if (has_idle_process(job)) return brief_suspended_text(job, note);
+  const std::string brief = note.substr(0, note.find("; "));
+  if (job.state == JobState::Held) return held_text(brief);
+  const bool is_told = is_running(job.state) || live::says_who_ended(note);
+  return is_told ? brief : "";
+}
+
+/// `2 tasks: held because bob (uid 1001) asked for that`: what most of those say that say anything;
+/// they count as alike from whatever instant it is.
+std::string told_of_tasks(const ArraySpan& span, const live::Keeper& keeper, const Sight& sight) {
+  struct Told {
+    std::int64_t tasks = 0;
+    std::string text;  ///< Of the first.
+  };
+  std::map<std::string, Told> told;
+  const ClusterView view = keeper.engine().view();
+  for (auto id = view.job_from(span.first); id && span.has(*id);
+       id = view.job_from(JobId(id->value() + 1))) {
+    std::string text = told_of_task(*view.find(*id), sight.note(keeper.note_of(*id)));
+    if (text.empty()) continue;
+    Told& alike = told[text.substr(0, text.find(" since "))];
+    if (alike.tasks++ == 0) alike.text = std::move(text);
+  }
+  const auto most =
+      std::ranges::max_element(told, {}, [](const auto& one) { return one.second.tasks; });
+  if (most == told.end()) return "";
+  const auto& [tasks, text] = most->second;
+  return std::to_string(tasks) + (tasks == 1 ? " task: " : " tasks: ") + text;
 }
 
 }  // namespace
@@ -509,9 +559,7 @@ Expected<ArrayRow> array_row(const live::Keeper& keeper, const ArraySpan& span) 
   array.state = state == kByWeight.end() ? word_for(Outcome::Lost) : *state;
   if (lives) return array;
   array.ended = *last;
-  const auto code = code_of_array(span, store);
-  if (!code) return std::unexpected(code.error());
-  array.exit_code = *code;
+  if (auto done = add_code(array, store); !done) return std::unexpected(done.error());
   return array;
 }
 
@@ -521,6 +569,8 @@ void append_array(std::string& out, const ArrayRow& array, const RowTexts& texts
   const Job* const job = keeper.engine().view().find(array.row.job);
   const JobSpec& spec = job != nullptr ? job->spec : array.row.spec;
   const bool waits = job != nullptr && waits_to_start(*job);
+  const auto& end = array.row.end;
+  const bool was_cancelled = array.exit_code && end && end->outcome == Outcome::Cancelled;
   const Sight sight(spec.user, viewer);
   const Reasons::Text reason =
       waits ? reason_of(*job, reasons, sight.note(keeper.note_of(job->id))) : Reasons::Text{};
@@ -542,13 +592,17 @@ void append_array(std::string& out, const ArrayRow& array, const RowTexts& texts
       .seconds("submitted_at", array.row.submitted)
       .seconds("started_at", array.started)
       .seconds("ended_at", array.ended)
-      .text("note", "");
+      .text("note", was_cancelled ? sight.note(end->note) : "");
   array.exit_code ? json.integer("exit_code", *array.exit_code) : json.null("exit_code");
   json.null("attempt");
   add_request(json, spec, sight);
   json.integer("array", first)
       .integer("array_tasks", static_cast<std::int64_t>(array.span.last.value()) - first + 1)
       .raw("tasks", tasks);
+  if (const std::string told = told_of_tasks(array.span, keeper, sight); !told.empty()) {
+    json.text("tasks_note", told);
+  }
+  if (was_cancelled) add_canceller(json, array.row, names);
   json.close();
 }
 

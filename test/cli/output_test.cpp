@@ -242,6 +242,9 @@ TEST(OutcomeText, SaysEachThingOnce) {
             "failed: exit 3: n");
   EXPECT_EQ(outcome_text(job(R"({"state":"oom","note":"ran out of GPU memory, asked 4 GiB"})")),
             "out of GPU memory: asked 4 GiB");
+  EXPECT_EQ(outcome_text(job(R"({"state":"cancelled",
+                                 "note":"cancelled, because bob (uid 7) asked for that"})")),
+            "cancelled: because bob (uid 7) asked for that");
   EXPECT_EQ(outcome_text(job(R"({"state":"timeout","time_limit_seconds":1})")),
             "reached its time limit of 1s");
 }
@@ -284,6 +287,26 @@ TEST(JobPage, HasAttemptsAndReports) {
                           HasSubstr("used          512 MiB on GPU 1\n"),
                           HasSubstr("charged       2 GiB\n"), HasSubstr("lost (9)"),
                           HasSubstr("  loss 0.25\n  step 120\n"), Not(HasSubstr("exit code"))));
+}
+
+TEST(JobPage, OfATaskSaysWhichAndOfHowMany) {
+  const std::string page = job_page(
+      job(R"({"id":21,"state":"running","array":20,"array_task":3,"array_tasks":2})"), 10, kPiped);
+  EXPECT_THAT(page, HasSubstr("20, task 3, one of 2\n"));
+}
+
+TEST(JobTable, OfAnArraySaysWhatItsTasksSay) {
+  const std::vector<Json> jobs = {
+      job(R"({"id":20,"state":"running","user_name":"bob","name":"c","gpu_count":1,"gpus":[0],
+              "tasks":{"running":2},"array_tasks":2,"submitted_at":940,"started_at":950,
+              "tasks_note":"1 task: idle: it has used none of its GPUs since 12:00:00"})"),
+      job(R"({"id":30,"state":"cancelled","exit_code":137,"user_name":"bob","name":"d",
+              "gpu_count":0,"gpus":[],"tasks":{"cancelled":2},"array_tasks":2,"submitted_at":940,
+              "ended_at":950,"note":"cancelled, because ann (uid 7) asked for that"})")};
+  EXPECT_THAT(table_of(jobs, 1000),
+              AllOf(HasSubstr("  0 of 2 done, 2 running; 1 task: idle: it has used none of its "
+                              "GPUs since 12:00:00\n"),
+                    HasSubstr("  0 of 2 done, 2 cancelled; because ann (uid 7) asked for that\n")));
 }
 
 TEST(JobPage, SaysWhereAnEstimateIsFrom) {

@@ -226,6 +226,34 @@ TEST_F(Idle, IsFoundBesideABusyNeighbourWhereItIsToldWhatEachDoes) {
   EXPECT_THAT(told_, ElementsAre("warn", "busy")) << "what is unknown accuses nobody";
 }
 
+TEST(IdleNote, OfAJobThatHasEndedIsOfThePast) {
+  EXPECT_EQ(idle_in_past("idle: it has used none of its GPUs since 14:01:44"),
+            "idle: it had used none of its GPUs since 14:01:44");
+  EXPECT_EQ(idle_in_past("idle: it holds GPU memory and has run no kernel since 14:01:44"),
+            "idle: it held GPU memory and had run no kernel since 14:01:44");
+  EXPECT_EQ(idle_in_past("it has one of its own"), "it has one of its own");
+}
+
+TEST(IdleJobs, ThatHaveEndedWereIdleAndTheRowOfTheirArraySaysSoWhileTheyAre) {
+  Rig rig({.gpus = "2x24GiB", .config = "probe = \"100ms\"\nidle_after = \"500ms\"\n"});
+  rig.start();
+  const int array = rig.submit("while [ ! -e go ]; do sleep 0.02; done",
+                               {{"array", "1-2"}, {"exclusive", true}, {"vram_bytes", nullptr}});
+  const auto row = [&] { return rig.request("GET", test::path(array)).body; };
+  eventually("its row says so", [&] {
+    return row()
+        .value("tasks_note", "")
+        .starts_with("2 tasks: idle: it has used none of its GPUs since ");
+  });
+  const Json gpus = rig.request("GET", "/v1/gpus").body["gpus"];
+  EXPECT_THAT(gpus[0]["tenants"][0].value("note", ""), testing::StartsWith("idle: it has used"));
+  rig.folder().write("go", "");
+  eventually("it ends", [&] { return row()["state"] == "done"; });
+  EXPECT_FALSE(row().contains("tasks_note"));
+  const Json task = rig.request("GET", "/v1/jobs/" + std::to_string(array) + "_2").body;
+  EXPECT_THAT(task["note"].get<std::string>(), testing::StartsWith("idle: it had used none"));
+}
+
 TEST(IdleJobs, AreFoundBesideABusyOne) {
   Rig rig({.gpus = "1x24GiB",
            .config = "policy = \"fifo-skip\"\nprobe = \"100ms\"\ngrace = \"500ms\"\n"
@@ -275,7 +303,9 @@ TEST(IdleJobs, AreWarnedOfAndEndedAsConfigured) {
   const Json job = rig.wait_end(id);
   EXPECT_EQ(job["state"], "cancelled");
   EXPECT_THAT(job["note"].get<std::string>(),
-              HasSubstr("ended, because it had run no kernel since"));
+              testing::StartsWith("ended, because it had run no kernel since"));
+  EXPECT_FALSE(job.contains("cancelled_by")) << "nobody did";
+  EXPECT_EQ(job["attempts"][0]["outcome"], "cancelled");
 }
 
 TEST(IdleJobs, AreStillIdleAfterARestartAndToldOfOnce) {

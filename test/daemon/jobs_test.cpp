@@ -194,7 +194,10 @@ TEST_F(Jobs, AreCancelledQueuedAndRunning) {
   EXPECT_EQ(rig_.request("POST", path(waits) + "/cancel").body["state"], "cancelled");
   EXPECT_EQ(rig_.request("POST", path(waits) + "/cancel").status, 409);
   EXPECT_EQ(rig_.request("POST", path(runs) + "/cancel").body["state"], "stopping");
-  EXPECT_EQ(rig_.wait_end(runs)["state"], "cancelled");
+  const Json cancelled = rig_.wait_end(runs);
+  EXPECT_EQ(cancelled["state"], "cancelled");
+  EXPECT_EQ(cancelled["attempts"][0]["outcome"], "cancelled") << "whatever its process returned";
+  EXPECT_EQ(cancelled["cancelled_by"], ::getuid());
   EXPECT_EQ(rig_.job(waits)["exit_code"], 137);
   EXPECT_TRUE(rig_.job(waits)["attempts"].empty());
 }

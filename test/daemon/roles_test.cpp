@@ -91,7 +91,12 @@ TEST_F(ThreeUsers, ActAsTheirRolesAllow) {
   EXPECT_EQ(as(olga_, "berth drain 0 --reason dust").exit_code, 0);
   EXPECT_EQ(as(olga_, "berth undrain 0").exit_code, 0);
   EXPECT_EQ(as(olga_, "berth cancel " + id).exit_code, 0);
-  EXPECT_EQ(rig_->wait_end(std::stoi(id))["state"], "cancelled");
+  const Json cancelled = rig_->wait_end(std::stoi(id));
+  EXPECT_EQ(cancelled["state"], "cancelled");
+  EXPECT_EQ(cancelled["note"], "cancelled, because " + olga_.name() + " (uid " +
+                                   std::to_string(olga_.user()) + ") asked for that");
+  EXPECT_EQ(cancelled["cancelled_by"], olga_.user());
+  EXPECT_EQ(cancelled["cancelled_by_name"], olga_.name());
   // Who holds a job is said, if that is not its owner.
   const int later = users_->submit(alice_, "true", "--gpus 0 --begin +1h");
   EXPECT_EQ(as(olga_, "berth hold " + std::to_string(later)).exit_code, 0);
@@ -114,6 +119,27 @@ TEST_F(ThreeUsers, ActAsTheirRolesAllow) {
   const std::string audit = slurp(rig_->state() + "/audit.jsonl");
   EXPECT_THAT(audit, HasSubstr("\"outcome\":\"refused\",\"owner\":\"" + alice_.name()));
   EXPECT_THAT(audit, HasSubstr("\"user\":\"" + olga_.name() + "\",\"what\":\"drain\""));
+}
+
+TEST_F(ThreeUsers, AreNamedInTheRowOfTheArrayThatTheyHoldAndCancel) {
+  start("operators = [\"" + olga_.name() + "\"]\n");
+  const int array = users_->submit(alice_, "exec sleep 1000", "--gpus 0 --array 3-4");
+  const std::string number = std::to_string(array);
+  const std::string asked =
+      "because " + olga_.name() + " (uid " + std::to_string(olga_.user()) + ") asked for that";
+  const auto row = [&] { return rig_->request("GET", "/v1/jobs/" + number).body; };
+  eventually("both run", [&] { return row()["tasks"].value("running", 0) == 2; });
+  const int later = users_->submit(alice_, "true", "--gpus 0 --begin +1h --array 1-3");
+  EXPECT_EQ(as(olga_, "berth hold " + std::to_string(later) + "_2-3").exit_code, 0);
+  EXPECT_EQ(rig_->request("GET", test::path(later)).body["tasks_note"], "2 tasks: held " + asked);
+  EXPECT_EQ(as(olga_, "berth cancel " + number).exit_code, 0);
+  eventually("both end", [&] { return row()["state"] == "cancelled"; });
+  EXPECT_EQ(row()["note"], "cancelled, " + asked);
+  EXPECT_EQ(row()["cancelled_by"], olga_.user());
+  const Json task = rig_->request("GET", "/v1/jobs/" + number + "_3").body;
+  EXPECT_EQ(task["cancelled_by"], olga_.user());
+  EXPECT_EQ(task["attempts"][0]["outcome"], "cancelled");
+  EXPECT_THAT(as(alice_, "berth ls --all").out, HasSubstr("0 of 2 done, 2 cancelled; " + asked));
 }
 
 TEST_F(ThreeUsers, DoNotSeeOneAnothersArgumentsWhereTheyAreHidden) {

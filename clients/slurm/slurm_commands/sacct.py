@@ -73,7 +73,9 @@ FIELDS = {
 
 
 def state(job):
-    return "CANCELLED by %s" % job.uid if job.state == "CANCELLED" else job.state
+    """A rule of berth's that ended the job is nobody."""
+    by = job.data.get("cancelled_by")
+    return job.state if by is None else "%s by %s" % (job.state, by)
 
 
 def limit(job):
