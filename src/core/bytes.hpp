@@ -11,8 +11,9 @@
 
 namespace berth {
 
-/// The layout that structures are written in: members.hpp says what changed with each.
-inline constexpr int kLayout = 15;
+/// The layout that structures are written in, and the oldest that is read (codec.hpp).
+inline constexpr int kLayout = 1;
+inline constexpr int kOldestLayout = 1;
 
 class ByteWriter {
  public:

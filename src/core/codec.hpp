@@ -3,9 +3,11 @@
 // A structure takes part by an overload of members() that ties its fields in order (members.hpp). A
 // reader given bad bytes ends in failed() and never allocates more than the bytes could describe.
 //
-// A structure that had other members in an older layout has a members_before_6() to _15() too,
-// and a choice a get_before_6(): a reader of that layout uses those.
-// Nothing is written in an older layout.
+// What is kept on a disk says in which layout it is. A change of members makes a new layout: one more
+// in kLayout (bytes.hpp) and, for each structure that changed, an overload
+// `members(T&, Before<N>)` with the members that it had before layout N, which a reader of such a
+// layout uses. New alternatives of a choice go to its end, so readers need nothing for them. Nothing
+// is written in an older layout.
 #pragma once
 
 #include <map>
@@ -182,9 +184,6 @@ void get_one(ByteReader& in, std::set<T>& values) {
 }
 template <class... T>
 void get_one(ByteReader& in, std::variant<T...>& value) {
-  if constexpr (requires { get_before_6(in, value); }) {
-    if (in.layout() < 6) return get_before_6(in, value);
-  }
   const std::int64_t index = in.integer();
   const auto try_one = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
     if (index == static_cast<std::int64_t>(I)) get(in, value.template emplace<I>());
@@ -194,41 +193,30 @@ void get_one(ByteReader& in, std::variant<T...>& value) {
   }(std::index_sequence_for<T...>{});
   if (index < 0 || index >= static_cast<std::int64_t>(sizeof...(T))) in.fail();
 }
+/// Chooses the members that a structure had before layout kSince. The layout after today's is there
+/// too, for tests.
+template <int kSince>
+struct Before {
+  static_assert(kOldestLayout < kSince && kSince <= kLayout + 1);
+};
+
 template <class T>
   requires requires(T& value) { members(value); }
 void get_one(ByteReader& in, T& value) {
   const auto get_all = [&](auto&&... field) { (get(in, field), ...); };
-  if constexpr (requires { members_before_6(value); }) {
-    if (in.layout() < 6) return std::apply(get_all, members_before_6(value));
-  }
-  if constexpr (requires { members_before_7(value); }) {
-    if (in.layout() < 7) return std::apply(get_all, members_before_7(value));
-  }
-  if constexpr (requires { members_before_8(value); }) {
-    if (in.layout() < 8) return std::apply(get_all, members_before_8(value));
-  }
-  if constexpr (requires { members_before_9(value); }) {
-    if (in.layout() < 9) return std::apply(get_all, members_before_9(value));
-  }
-  if constexpr (requires { members_before_10(value); }) {
-    if (in.layout() < 10) return std::apply(get_all, members_before_10(value));
-  }
-  if constexpr (requires { members_before_11(value); }) {
-    if (in.layout() < 11) return std::apply(get_all, members_before_11(value));
-  }
-  if constexpr (requires { members_before_12(value); }) {
-    if (in.layout() < 12) return std::apply(get_all, members_before_12(value));
-  }
-  if constexpr (requires { members_before_13(value); }) {
-    if (in.layout() < 13) return std::apply(get_all, members_before_13(value));
-  }
-  if constexpr (requires { members_before_14(value); }) {
-    if (in.layout() < 14) return std::apply(get_all, members_before_14(value));
-  }
-  if constexpr (requires { members_before_15(value); }) {
-    if (in.layout() < 15) return std::apply(get_all, members_before_15(value));
-  }
-  std::apply(get_all, members(value));
+  const auto is_before = [&]<int kSince>(std::integral_constant<int, kSince>) {
+    if constexpr (requires { members(value, Before<kSince>()); }) {
+      if (in.layout() >= kSince) return false;
+      std::apply(get_all, members(value, Before<kSince>()));
+      return true;
+    }
+    return false;
+  };
+  // The first change after the layout of these bytes says which members are there.
+  const bool is_done = [&]<int... kStep>(std::integer_sequence<int, kStep...>) {
+    return (is_before(std::integral_constant<int, kOldestLayout + 1 + kStep>()) || ...);
+  }(std::make_integer_sequence<int, kLayout + 1 - kOldestLayout>());
+  if (!is_done) std::apply(get_all, members(value));
 }
 
 template <class T>
@@ -248,30 +236,28 @@ void get(ByteReader& in, T& value) {
 
 // ---- What is kept for years ------------------------------------------------------------------
 
-inline constexpr int kFirstMarked = 6;  ///< The first layout that says which it is.
-
-/// The value with the layout in front, as a number below zero. Nothing that was kept before there
-/// were layouts begins with one.
+/// The value with the layout in front.
 template <class T>
 std::string kept(const T& value) {
   ByteWriter out;
-  out.integer(-kLayout);
+  out.integer(kLayout);
   put(out, value);
   return out.take();
+}
+
+/// Reads the layout in front of a value. Returns: whether it is one that is read here.
+inline bool get_layout(ByteReader& in) {
+  const std::int64_t layout = in.integer();
+  if (layout < kOldestLayout || layout > kLayout) return false;
+  in.set_layout(static_cast<int>(layout));
+  return true;
 }
 
 /// Reads what kept() wrote with this layout or an older one. Returns: whether it is that, whole.
 template <class T>
 bool get_kept(std::string_view bytes, T& value) {
   ByteReader in(bytes);
-  ByteReader marked = in;
-  if (const std::int64_t mark = marked.integer(); mark < 0) {
-    if (mark < -kLayout || mark > -kFirstMarked) return false;
-    in = marked;
-    in.set_layout(static_cast<int>(-mark));
-  } else {
-    in.set_layout(kFirstMarked - 1);
-  }
+  if (!get_layout(in)) return false;
   get(in, value);
   return !in.failed() && in.at_end();
 }

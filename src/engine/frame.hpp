@@ -25,11 +25,6 @@ struct NodeRecord {
   NodeShape shape;
 };
 
-/// A job as formats 2 to 4 have it.
-struct JobOfFormat4 {
-  Job job;
-};
-
 /// Everything else is derived from it, and from the jobs.
 struct FrameHead {
   std::vector<NodeRecord> cluster;
@@ -46,29 +41,21 @@ struct FrameHead {
 };
 
 struct Frame : FrameHead {
-  std::vector<Job> jobs;                          ///< Ascending.
-  std::string policy;                             ///< Its own memory.
-  CompanyRecord company;                          ///< From format 3.
-  PreemptionBounds bounds;                        ///< From format 4.
-  std::vector<Ended> ended;                       ///< From format 6.
-  std::uint64_t ended_count = 0;                  ///< Likewise.
-  Speeds speeds;                                  ///< Likewise.
-  std::map<GpuId, Drain> drains;                  ///< From format 10.
-  std::map<ReservationId, Reservation> calendar;  ///< From format 12.
-  ReservationId last_reservation;                 ///< Likewise.
-  PastRuns::Users past_runs;                      ///< From format 15.
-  PastTerms past_terms;                           ///< Likewise.
+  std::vector<Job> jobs;  ///< Ascending.
+  std::string policy;     ///< Its own memory.
+  CompanyRecord company;
+  PreemptionBounds bounds;
+  std::vector<Ended> ended;
+  std::uint64_t ended_count = 0;
+  Speeds speeds;
+  std::map<GpuId, Drain> drains;
+  std::map<ReservationId, Reservation> calendar;
+  ReservationId last_reservation;
+  PastRuns::Users past_runs;
+  PastTerms past_terms;
 };
 
 inline auto members(NodeRecord& v) { return std::tie(v.new_switch, v.shape); }
-inline auto members(JobOfFormat4& v) {
-  Job& j = v.job;
-  return std::tuple_cat(
-      std::tie(j.id, j.spec), std::make_tuple(Dropped()),
-      std::tie(j.state, j.after_stop, j.ending, j.migrating, j.outcome, j.exit_code, j.attempt,
-               j.submitted, j.first_start, j.since, j.ran, j.waited, j.grant_number, j.preemptions,
-               j.failed_starts, j.retries_used, j.progress, j.grant));
-}
 inline auto members(FrameHead& v) {
   return std::tie(v.cluster, v.now, v.grants, v.decisions, v.seed, v.dropped, v.settings,
                   v.accounts, v.holds, v.gpus, v.nodes);

@@ -10,7 +10,7 @@ namespace {
 template <class T>
 std::string encode_all(std::span<const T> values) {
   ByteWriter out;
-  out.integer(-kLayout);
+  out.integer(kLayout);
   out.integer(static_cast<std::int64_t>(values.size()));
   for (const T& value : values) codec::put(out, value);
   return out.take();

@@ -10,75 +10,20 @@ namespace berth {
 
 namespace {
 
-constexpr std::int64_t kFormat = kLayout;
-constexpr std::int64_t kOldest = 2;
-constexpr std::int64_t kCompany = 3;    ///< The first with Frame::company.
-constexpr std::int64_t kBounds = 4;     ///< The first with Frame::bounds.
-constexpr std::int64_t kEnds = 5;       ///< The first whose jobs say how they end.
-constexpr std::int64_t kHistory = 6;    ///< The first with Frame::ended and Frame::speeds.
-constexpr std::int64_t kDrains = 10;    ///< The first with Frame::drains.
-constexpr std::int64_t kCalendar = 12;  ///< The first with Frame::calendar.
-constexpr std::int64_t kPastRuns = 15;  ///< The first with Frame::past_runs.
-/// The first whose policies remember what they do in today's form.
-constexpr std::int64_t kMemories = 7;
-
 std::unexpected<Error> disagree(const std::string& what) {
   return fail(ErrorCode::BadData, "snapshot: its parts disagree: " + what);
 }
 
-/// What was known when only the latest jobs were kept, whoever's they were.
-PastRuns::Users runs_of(const std::vector<Ended>& ended) {
-  PastRuns runs;
-  for (const Ended& job : ended) {
-    const bool shows = job.what != Fingerprint(0) && is_whole_run(job.outcome);
-    if (shows) runs.add(job.user, job.what, {.gpus = job.gpus, .ran = job.ran});
-  }
-  return runs.users();
-}
-
-Frame get_frame(ByteReader& in, std::int64_t format) {
-  Frame frame;
-  in.set_layout(static_cast<int>(format));
-  codec::get(in, static_cast<FrameHead&>(frame));
-  if (format >= kEnds) {
-    codec::get(in, frame.jobs);
-  } else {
-    std::vector<JobOfFormat4> jobs;
-    codec::get(in, jobs);
-    for (JobOfFormat4& old : jobs) frame.jobs.push_back(std::move(old.job));
-  }
-  codec::get(in, frame.policy);
-  if (format >= kCompany) codec::get(in, frame.company);
-  if (format >= kBounds) codec::get(in, frame.bounds);
-  if (format >= kHistory) {
-    codec::get(in, frame.ended);
-    codec::get(in, frame.ended_count);
-    codec::get(in, frame.speeds);
-    if (format >= kDrains) codec::get(in, frame.drains);
-    if (format >= kCalendar) codec::get(in, frame.calendar), codec::get(in, frame.last_reservation);
-    if (format >= kPastRuns) {
-      codec::get(in, frame.past_runs);
-      codec::get(in, frame.past_terms);
-    } else {
-      frame.past_runs = runs_of(frame.ended);
-    }
-  } else {
-    for (Job& job : frame.jobs) job.attained = job.spec.request.gpu.count * job.ran;
-  }
-  return frame;
-}
-
-/// A policy's memory of a format before kMemories is left out.
 Expected<Frame> frame_in(std::string_view bytes) {
   ByteReader in(bytes);
-  const std::int64_t format = in.integer();
-  if (in.failed() || format < kOldest || format > kFormat) {
-    return fail(ErrorCode::BadData, "snapshot: format " + std::to_string(format) + ", expected " +
-                                        std::to_string(kFormat));
+  if (!codec::get_layout(in)) {
+    return fail(ErrorCode::BadData, "snapshot: layout " +
+                                        std::to_string(ByteReader(bytes).integer()) +
+                                        ", this berth reads " + std::to_string(kLayout));
   }
-  Frame frame = get_frame(in, format);
+  Frame frame;
+  codec::get(in, frame);
   if (in.failed() || !in.at_end()) return fail(ErrorCode::BadData, "snapshot: cut short");
-  if (format < kMemories) frame.policy.clear();
   return frame;
 }
 
@@ -105,7 +50,7 @@ void Engine::put_head(ByteWriter& out, std::span<const Hold> holds) const {
   for (const NodeId node : state_.cluster.node_ids()) {
     frame.nodes.push_back(state_.ledger.use().node(node).healthy ? 1 : 0);
   }
-  out.integer(kFormat);
+  out.integer(kLayout);
   codec::put(out, frame);
 }
 
@@ -209,18 +154,17 @@ Expected<Engine> Engine::set_back(Instant to, std::unique_ptr<Policy> policy) co
 }
 
 Expected<Engine> Engine::with_nodes(const Cluster& cluster, std::unique_ptr<Policy> policy) const {
-  const std::string bytes = save();
-  ByteReader in(bytes);
-  Frame frame = get_frame(in, in.integer());
-  frame.cluster = records_of(cluster);
-  frame.gpus.resize(cluster.gpus().size());
-  frame.nodes.resize(cluster.nodes().size(), 1);
+  auto frame = frame_in(save());
+  if (!frame) return std::unexpected(frame.error());
+  frame->cluster = records_of(cluster);
+  frame->gpus.resize(cluster.gpus().size());
+  frame->nodes.resize(cluster.nodes().size(), 1);
   const Engine larger(cluster, {}, nullptr);
-  for (auto& [user, account] : frame.accounts) {  // what a user holds is less of it
-    account.settle(frame.now, frame.settings.service_half_life);
+  for (auto& [user, account] : frame->accounts) {  // what a user holds is less of it
+    account.settle(frame->now, frame->settings.service_half_life);
     account.share_ppb = larger.share_of(account);
   }
-  return engine_of(std::move(frame), std::move(policy));
+  return engine_of(std::move(*frame), std::move(policy));
 }
 
 Expected<Engine> Engine::moved_to(const Cluster& cluster, std::unique_ptr<Policy> policy) const {

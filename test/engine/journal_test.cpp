@@ -132,128 +132,50 @@ TEST(Journal, ExtremesRoundTrip) {
   EXPECT_EQ(encode_inputs(*decode_inputs(bytes)), bytes);
 }
 
-/// As it was written before layout 12, in which no job named GPUs.
-template <class Value>
-void put_before_12(ByteWriter& out, const Value& value) {
-  codec::put(out, value);
-}
-void put_before_12(ByteWriter& out, const Request& value) {
-  codec::put(out, value.cpu);
-  codec::put(out, value.host);
-  std::apply([&](const auto&... member) { (codec::put(out, member), ...); },
-             members_before_12(const_cast<GpuRequest&>(value.gpu)));
+// ---- Layouts ---------------------------------------------------------------------------------
+
+/// A structure that gets a second member with the layout after today's.
+struct Growing {
+  std::int64_t first = 0;
+  std::int64_t second = 7;
+};
+auto members(Growing& v) { return std::tie(v.first, v.second); }
+auto members(Growing& v, codec::Before<kLayout + 1>) { return std::tie(v.first); }
+
+TEST(Layout, OneBeforeAChangeIsReadWithTheMembersOfThen) {
+  const std::string bytes = codec::kept(std::vector<std::int64_t>{4, 5});
+  std::vector<Growing> read;
+  ASSERT_TRUE(codec::get_kept(bytes, read));
+  ASSERT_EQ(read.size(), 2U);
+  EXPECT_EQ(read[1].first, 5);
+  EXPECT_EQ(read[1].second, 7) << "the default";
 }
 
-TEST(Journal, APlaceKeptOfLayoutSixIsReadWithoutTheNotesOfItsPolicy) {
-  const Hold hold{.job = JobId(7),
-                  .ask = {.request = {}, .planned = seconds(9)},
-                  .placement = {.gpus = {GpuId(2)}, .host = NodeId(1)},
-                  .from = kStart + seconds(5),
-                  .promised = kStart + seconds(6)};
-  ByteWriter out;
-  for (const std::int64_t number : {-6, 1, 3})
-    out.integer(number);  // layout, one decision, Reserve
-  ASSERT_EQ(Decision(Reserve{}).index(), 3U);
-  out.integer(1);  // one place
-  codec::put(out, hold.job);
-  put_before_12(out, hold.ask.request);
-  codec::put(out, hold.ask.planned);
-  codec::put(out, hold.placement);
-  codec::put(out, hold.from);
-  out.integer(11);  // a grant after which others came
-  codec::put(out, hold.promised);
-  out.integer(1'000'000);  // lent for a second
-  for (int list = 0; list < 4; ++list) codec::put(out, std::vector<std::int64_t>{4, 5});
-  codec::put(out, Because::Waits);
-  const auto read = decode_decisions(out.bytes());
-  ASSERT_TRUE(read.has_value()) << read.error().message;
-  EXPECT_EQ(std::get<Reserve>(read->at(0)).holds, std::vector{hold});
+TEST(Layout, TheOneOfTheChangeIsReadWithTodaysMembers) {
+  const std::string bytes = encoded(Growing{.first = 4, .second = 5});
+  ByteReader in(bytes);
+  in.set_layout(kLayout + 1);
+  Growing read;
+  codec::get(in, read);
+  EXPECT_TRUE(in.at_end() && !in.failed());
+  EXPECT_EQ(read.first, 4);
+  EXPECT_EQ(read.second, 5);
 }
 
-TEST(Journal, ARequestOfLayoutSevenHasAnEstimateOfItsUser) {
-  Submitted then{.job = JobId(7), .spec = {.user = UserId(3)}, .held = true};
-  then.spec.estimate = seconds(60);
-  then.spec.model = Label("bert");
-  then.spec.batch = 9;
-  ByteWriter out;
-  for (const std::int64_t number : {-7, 1, 0}) out.integer(number);  // layout, one input, Submitted
-  ASSERT_EQ(Input(Submitted{}).index(), 0U);
-  codec::put(out, then.job);
-  std::apply([&](const auto&... member) { (put_before_12(out, member), ...); },
-             members_before_8(then.spec));
-  codec::put(out, then.held);
-  const auto read = decode_inputs(out.bytes());
-  ASSERT_TRUE(read.has_value()) << read.error().message;
-  const auto& now = std::get<Submitted>(read->at(0));
-  EXPECT_EQ(now.spec, then.spec);
-  EXPECT_TRUE(now.held);
-}
-
-TEST(Journal, ARequestOfLayoutNineHasNoConditions) {
-  Submitted then{.job = JobId(7), .spec = {.user = UserId(3)}, .held = true};
-  then.spec.learned_from = 4;
-  ByteWriter out;
-  for (const std::int64_t number : {-9, 1, 0}) out.integer(number);  // layout, one input, Submitted
-  codec::put(out, then.job);
-  std::apply([&](const auto&... member) { (put_before_12(out, member), ...); },
-             members_before_10(then.spec));
-  codec::put(out, then.held);
-  const auto read = decode_inputs(out.bytes());
-  ASSERT_TRUE(read.has_value()) << read.error().message;
-  EXPECT_EQ(std::get<Submitted>(read->at(0)).spec, then.spec);
-}
-
-TEST(Journal, ARequestOfLayoutTenSaysNothingOfFailuresAndSaving) {
-  Conditions then{.begin = kStart + seconds(5), .unique = "key", .requeue_on = {75}, .requeues = 9};
-  const JobSpec spec{.user = UserId(3)};
-  ByteWriter out;
-  for (const std::int64_t number : {-10, 1, 0}) out.integer(number);
-  codec::put(out, JobId(7));
-  std::apply([&](const auto&... member) { (put_before_12(out, member), ...); },
-             members_before_10(const_cast<JobSpec&>(spec)));
-  out.integer(1);  // it has conditions
-  std::apply([&](const auto&... member) { (codec::put(out, member), ...); },
-             members_before_11(then));
-  codec::put(out, false);
-  const auto read = decode_inputs(out.bytes());
-  ASSERT_TRUE(read.has_value()) << read.error().message;
-  EXPECT_EQ(*std::get<Submitted>(read->at(0)).spec.conditions, then);
-}
-
-TEST(Journal, AStartOfLayoutTwelveChoosesNothingOfSharing) {
-  Start then{.job = JobId(7), .placement = {.gpus = {GpuId(2)}, .host = NodeId(1)}};
-  then.role = Role::Guest;
-  ByteWriter out;
-  for (const std::int64_t number : {-12, 1, 0}) out.integer(number);
-  ASSERT_EQ(Decision(Start{}).index(), 0U);
-  std::apply([&](const auto&... member) { (codec::put(out, member), ...); },
-             members_before_13(then));
-  const auto read = decode_decisions(out.bytes());
-  ASSERT_TRUE(read.has_value()) << read.error().message;
-  const auto& now = std::get<Start>(read->at(0));
-  EXPECT_EQ(now.placement, then.placement);
-  EXPECT_EQ(now.role, Role::Guest);
-  EXPECT_EQ(now.share, ShareMode::TimeSlice);
-}
-
-TEST(Journal, SettingsOfLayoutNineHaveNoLimitsOfSingleUsers) {
-  Settings then{.limits = {.gpus = GpuCount(3), .jobs = 2}, .max_failed_starts = 9};
-  ByteWriter out;
-  for (const std::int64_t number : {-9, 1}) out.integer(number);
-  out.integer(static_cast<std::int64_t>(Input(Configured{}).index()));
-  std::apply([&](const auto&... member) { (codec::put(out, member), ...); },
-             members_before_10(then));
-  const auto read = decode_inputs(out.bytes());
-  ASSERT_TRUE(read.has_value()) << read.error().message;
-  EXPECT_EQ(std::get<Configured>(read->at(0)).settings, then);
+TEST(Layout, AnUnknownOneIsRefused) {
+  for (const int layout : {-kLayout, kOldestLayout - 1, kLayout + 1}) {
+    const std::string empty = encoded(std::int64_t{layout}) + encoded(std::int64_t{0});
+    EXPECT_FALSE(decode_inputs(empty).has_value()) << layout;
+  }
+  EXPECT_TRUE(decode_inputs(encode_inputs({})).has_value());
 }
 
 // ---- Damage ----------------------------------------------------------------------------------
 
-/// Reads `bytes` as an entry; if that works, writing it again must give the same bytes. What has
-/// no mark of a layout is read as an older one, and written as one of today.
+/// Reads `bytes` as an entry; if that works, writing it again must give the same bytes. An older
+/// layout is written as today's.
 void expect_refused_or_same(const std::string& bytes) {
-  const bool is_of_today = bytes.starts_with(encoded(std::int64_t{-kLayout}));
+  const bool is_of_today = bytes.starts_with(encoded(std::int64_t{kLayout}));
   if (const auto entry = decode_entry(bytes); entry && is_of_today) {
     EXPECT_TRUE(encode(*entry) == bytes) << bytes.size() << " bytes";
   }
@@ -329,7 +251,7 @@ template <class... Number>
 std::string input_of(Number... numbers) {
   ByteWriter out;
   for (const std::int64_t number :
-       {std::int64_t{-kLayout}, std::int64_t{1}, static_cast<std::int64_t>(numbers)...}) {
+       {std::int64_t{kLayout}, std::int64_t{1}, static_cast<std::int64_t>(numbers)...}) {
     out.integer(number);
   }
   return out.take();
@@ -355,6 +277,7 @@ TEST(JournalDamage, WhatIsOutOfRangeIsRefused) {
 TEST(JournalDamage, ALengthThatLiesIsNotTrusted) {
   for (const std::int64_t size : {std::int64_t{-1}, std::int64_t{1} << 40, kForever.count()}) {
     ByteWriter out;
+    out.integer(kLayout);
     out.integer(size);
     EXPECT_FALSE(decode_inputs(out.bytes()).has_value());
     EXPECT_FALSE(decode_inputs(out.bytes() + std::string(100, '\0')).has_value());
@@ -362,8 +285,9 @@ TEST(JournalDamage, ALengthThatLiesIsNotTrusted) {
 }
 
 TEST(JournalDamage, ANumberIsWrittenInOneWay) {
-  EXPECT_TRUE(decode_inputs(std::string("\0", 1)).has_value());
-  EXPECT_FALSE(decode_inputs(std::string("\x80\0", 2)).has_value());
+  const std::string layout = encoded(std::int64_t{kLayout});
+  EXPECT_TRUE(decode_inputs(layout + std::string("\0", 1)).has_value());
+  EXPECT_FALSE(decode_inputs(layout + std::string("\x80\0", 2)).has_value());
 }
 
 }  // namespace

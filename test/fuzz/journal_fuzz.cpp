@@ -11,9 +11,9 @@
 
 namespace {
 
-/// Without the mark of a layout it is read as an older one, and written as one of today.
+/// What has an older layout is written as one of today.
 bool is_of_today(std::string_view bytes) {
-  return berth::ByteReader(bytes).integer() == -berth::kLayout;
+  return berth::ByteReader(bytes).integer() == berth::kLayout;
 }
 
 }  // namespace
