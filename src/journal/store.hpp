@@ -27,9 +27,9 @@
 
 namespace berth::journal {
 
-/// The schema this build writes. An older file is upgraded when it is opened, in one transaction;
-/// a newer one is refused.
-inline constexpr int kSchema = 17;
+/// The schema this build writes. An older file is upgraded when it is opened to write, and any other
+/// is refused (journal/schema.hpp).
+inline constexpr int kSchema = 1;
 
 /// How a snapshot relates to the entry before it.
 enum class Continuity : std::uint8_t {
@@ -166,8 +166,8 @@ class Store {
   /// Opens the file, makes it if it is not there (ReadWrite, mode 0600), upgrades an older schema.
   /// ReadOnly changes nothing, so it refuses an older schema. Errors: Io; Conflict where another
   /// process has it open for writing; BadData naming file and reason for one that is no journal, is
-  /// damaged, has lost what was answered, or has a newer schema (`journal.db: schema 5, this berthd
-  /// knows up to 4: upgrade berth`).
+  /// damaged, has lost what was answered, or has another schema (`journal.db: schema 5, this berth
+  /// reads 1: ...`).
   static Expected<Store> open(const std::string& path, Access access = Access::ReadWrite,
                               Loss loss = Loss::Refused);
   Store(Store&&) noexcept;
