@@ -323,7 +323,7 @@ class Attendance {
 
   void look_at_relay(Clock::time_point now) {
     if (const auto failure = relay_->failure(); failure && !output_failed_) on_failure(*failure);
-    if (relay_->take_wish_to_detach()) detach();
+    if (relay_->take_wish_to_detach()) relay_->detach();
     if (!relay_->is_over()) return;
     if (const auto parting = relay_->parting()) return part(*parting);
     exit_code_ = relay_->exit_code();
@@ -331,12 +331,6 @@ class Attendance {
     input_ = relay_->input();
     relay_.reset();
     leave_terminal();
-  }
-
-  void detach() {
-    if (relay_->detach()) return;
-    narrator_.about_job(
-        "is left once its shim answers; one of an earlier release of berth never does");
   }
 
   void part(shim::Parting how) {
@@ -410,7 +404,7 @@ class Attendance {
     const ssize_t got = read(STDIN_FILENO, bytes.data(), bytes.size());
     if (got <= 0) return eager_.reset();
     const auto sorted = keys_.take({bytes.data(), static_cast<std::size_t>(got)});
-    if (comes_later()) return relay_ && sorted.detaches ? detach() : void();
+    if (comes_later()) return relay_ && sorted.detaches ? relay_->detach() : void();
     typed_ahead_ += sorted.for_job;
     if (sorted.detaches) leaving_.emplace(place_.socket, job_target(job_, "/leave"));
   }

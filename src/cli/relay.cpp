@@ -65,7 +65,6 @@ void Relay::Sink::advance(short ready) {
 
 Relay::Relay(Descriptor shim, Input input, std::optional<DetachKeys> keys)
     : shim_(std::move(shim)), input_(input), keys_(std::move(keys)) {
-  unsent_ += encode_frame(shim::FrameKind::Input, {});  // asks for its Hello
   if (input_ == Input::Ended) unsent_ += encode_frame(shim::FrameKind::InputEnd, {});
 }
 
@@ -144,16 +143,14 @@ void Relay::take(const shim::Frame& frame) {
       ended_ = true;
       if (!frame.bytes.empty()) exit_code_ = static_cast<unsigned char>(frame.bytes.front());
       return;
-    case shim::FrameKind::Hello:
-      can_detach_ = true;
-      if (detaches_at_hello_) detach();
-      return;
     case shim::FrameKind::Detached:
       ended_ = true;
       parting_ = frame.bytes == std::string(1, static_cast<char>(shim::Parting::Replaced))
                      ? shim::Parting::Replaced
                      : shim::Parting::Wished;
       return;
+    case shim::FrameKind::Hello:
+      return;  // it was not asked
     case shim::FrameKind::Detach:
     case shim::FrameKind::Input:
     case shim::FrameKind::InputEnd:
@@ -179,12 +176,9 @@ void Relay::read_input() {
   flush();
 }
 
-bool Relay::detach() {
-  detaches_at_hello_ = !can_detach_;
-  if (!can_detach_) return false;
+void Relay::detach() {
   unsent_ += encode_frame(shim::FrameKind::Detach, {});
   flush();
-  return true;
 }
 
 void Relay::end_input() {

@@ -40,8 +40,8 @@ class Relay {
   void send_signal(int signal);
   void send_size(TerminalSize size);
 
-  /// Asks the shim to let this client go, once it has said Hello. Returns: whether it has.
-  bool detach();
+  /// Asks the shim to let this client go.
+  void detach();
   /// The keys for that were typed since the last call.
   bool take_wish_to_detach() { return std::exchange(wants_to_detach_, false); }
   /// How the shim parted with this client while the job goes on.
@@ -89,8 +89,6 @@ class Relay {
   Sink error_{2};
   std::optional<DetachKeys> keys_;
   bool wants_to_detach_ = false;
-  bool can_detach_ = false;  ///< Its Hello has come.
-  bool detaches_at_hello_ = false;
   std::optional<shim::Parting> parting_;
   bool ended_ = false;
   std::optional<int> exit_code_;

@@ -438,11 +438,6 @@ Expected<void> Launcher::attach(JobId job, Attempt attempt, const shim::Attach& 
   if (found == live_.end() || !found->second->has_go) {
     return fail(ErrorCode::NotFound, "its process is not there yet");
   }
-  if (!shim::hears(found->second->pid, shim::kAttachSignal)) {
-    return fail(ErrorCode::Conflict,
-                "was started by an earlier release of berth, to whose jobs nobody can attach; its "
-                "output is in its log");
-  }
   const std::string path = record_path({job, attempt}) + std::string(shim::kAttachSuffix);
   const std::string draft = path + "-new";
   const std::string bytes = encode(client);

@@ -9,11 +9,10 @@
 // terminal does; a job that does not read its input holds `berth run` back, frames behind the input
 // too. Nothing comes after Exit: what a read says then, end or reset, says nothing about the job.
 //
-// Shims of earlier releases know the kinds up to Exit only, and take a client that sends another
-// for gone. So a client first sends an Input without bytes, which all of them take for nothing; a
-// shim that knows more answers it with Hello, and then only the client may send what is new, and
-// the shim too. A client that detached, or was attached to a job that ran already, may go without
-// taking the job along.
+// A client that detached, or was attached to a job that ran already, may go without taking the job
+// along. A shim lives as long as its job and may be older than its client, and takes a client that
+// sends a kind it does not know for gone. So a client may ask, by an Input without bytes, and a shim
+// answers with Hello: its kProtocol says which kinds it knows.
 #pragma once
 
 #include <cstddef>
@@ -33,16 +32,15 @@ enum class FrameKind : std::uint8_t {
   Signal = 3,    ///< One byte: for the job's process group; of a pty, the one in the foreground.
   Resize = 4,    ///< Rows and columns, two bytes each, little: of the pty.
   // From the shim.
-  Output = 5,  ///< Standard output, or all that a pty shows.
-  Error = 6,   ///< Standard error.
-  Exit = 7,    ///< One byte: the code that users see. The last frame.
-  // From kProtocol 2 on.
+  Output = 5,     ///< Standard output, or all that a pty shows.
+  Error = 6,      ///< Standard error.
+  Exit = 7,       ///< One byte: the code that users see. The last frame.
   Hello = 8,      ///< From the shim, once it was asked: one byte, its kProtocol.
   Detach = 9,     ///< From the client, which goes once it has Detached; the job stays.
   Detached = 10,  ///< From the shim: one byte, Parting. The last frame.
 };
 
-inline constexpr char kProtocol = 2;
+inline constexpr char kProtocol = 1;
 enum class Parting : char {
   Wished,    ///< The client asked for it.
   Replaced,  ///< Another client took its place.

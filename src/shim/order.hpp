@@ -18,7 +18,7 @@
 namespace berth::shim {
 
 /// Version of order and events; a daemon only orders shims of its own build, so it must be equal.
-inline constexpr int kOrderFormat = 5;
+inline constexpr int kOrderFormat = 1;
 
 /// Where the input and output of an attended job go: `berth run` or `berth attach` listens there.
 struct Attach {
@@ -88,8 +88,7 @@ inline constexpr int kKillSignal = 12;  ///< SIGUSR2: end the tree at once.
 /// SIGUSR1, queued with a signal's number: the job gets that signal. Once: the next is ignored, so
 /// that a daemon which does not know whether the one before it sent it may send it again.
 inline constexpr int kWarnSignal = 10;
-/// SIGWINCH: read the request to attach beside the attempt file and connect there. Shims of earlier
-/// releases ignore it; those that know it block it, as hears() tells.
+/// SIGWINCH: read the request to attach beside the attempt file and connect there.
 inline constexpr int kAttachSignal = 28;
 
 /// The file of that request: the attempt file's path and this. It is removed once it is read.

@@ -41,8 +41,6 @@ std::string sum_of(std::string_view bytes) {
   return digits;
 }
 
-std::string with_sum(const std::string& line) { return line + " " + sum_of(line) + "\n"; }
-
 /// Takes the sum off. Returns: nothing if it is not that of the line.
 std::optional<std::string_view> without_sum(std::string_view line) {
   const std::size_t space = line.rfind(' ');
@@ -133,7 +131,7 @@ bool read_line(std::size_t number, std::string_view line, Record& record) {
     return words.is("berth-attempt") && words.is_number(record.format) && words.at_end() &&
            record.format >= 1;
   }
-  const auto body = record.format == 1 ? std::optional(line) : without_sum(line);
+  const auto body = without_sum(line);
   if (!body) return false;
   return number == 2 ? read_job(Words(*body), record) : read_step(*body, record);
 }
@@ -147,6 +145,7 @@ std::string header_lines(JobId job, Attempt attempt, uid_t user, std::int64_t lo
                   (log_from > 0 ? " log " + std::to_string(log_from) : ""));
 }
 
+std::string with_sum(const std::string& words) { return words + " " + sum_of(words) + "\n"; }
 std::string shim_line(const Process& shim) { return process_line("shim", shim); }
 std::string go_line(const Process& job) { return process_line("go", job); }
 

@@ -4,8 +4,8 @@
 // it and hands the descriptor to the shim; the lock is gone when the shim is. Text lines, each
 // appended by one write:
 //
-//   berth-attempt 2                    format; a reader knows all formats up to its own
-//   job 42 attempt 1 user 1000 SUM     SUM: of what is before it in the line; from format 2 on.
+//   berth-attempt 1                    format; a reader knows all formats up to its own
+//   job 42 attempt 1 user 1000 SUM     SUM: of what is before it in the line.
 //                                      `log N` before it: how long the job's log was by then
 //   shim PID START SUM                 START: the process's start time in clock ticks since boot
 //   go PID START SUM                   written by the job's own process before exec
@@ -34,7 +34,7 @@
 
 namespace berth::shim {
 
-inline constexpr int kRecordFormat = 2;
+inline constexpr int kRecordFormat = 1;
 
 /// A process that cannot be mistaken for a later one with the same pid.
 struct Process {
@@ -77,6 +77,8 @@ std::string header_lines(JobId job, Attempt attempt, uid_t user, std::int64_t lo
 std::string shim_line(const Process& shim);
 std::string go_line(const Process& job);
 std::string exit_line(const Exit& exit);
+/// A line with these words, its sum and its end.
+std::string with_sum(const std::string& words);
 
 /// Errors: BadData naming the line for bytes that no shim wrote and for a newer format; NotFound
 /// for a header that is not whole (its daemon died in it: nothing was started).

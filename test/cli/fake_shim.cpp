@@ -38,9 +38,7 @@ std::string FakeShim::take(shim::FrameKind kind) {
   const auto end = std::chrono::steady_clock::now() + kPatience;
   while (std::chrono::steady_clock::now() < end) {
     for (auto frame = frames_.next(); frame && *frame; frame = frames_.next()) {
-      // An Input without bytes asks for a Hello.
-      const bool asks = (*frame)->kind == shim::FrameKind::Input && (*frame)->bytes.empty();
-      if ((*frame)->kind == kind && !asks) return (*frame)->bytes;
+      if ((*frame)->kind == kind) return (*frame)->bytes;
     }
     pollfd ready{.fd = socket_.number(), .events = POLLIN, .revents = 0};
     poll(&ready, 1, 100);

@@ -360,10 +360,9 @@ TEST_F(Run, OnATerminalPassesKeysAndItsSize) {
   EXPECT_EQ(run.wait().exit_code, 143);
 }
 
-TEST_F(Run, DetachesByKeysWhereTheShimKnowsHow) {
+TEST_F(Run, DetachesByKeys) {
   Program run({"run", "python"}, options(Screen::Terminal));
   FakeShim shim = connect();
-  shim.send(FrameKind::Hello, std::string(1, shim::kProtocol));
   shim.send(FrameKind::Output, "screen");
   run.await_out("screen");
   run.type("a~d\r~");
@@ -435,35 +434,6 @@ TEST_F(Run, WhatIsTypedWhileTheJobWaitsIsForTheJob) {
   news->write(job_event(kDone));
   run.await_restored_terminal();
   EXPECT_EQ(run.wait().exit_code, 0);
-}
-
-TEST_F(Run, AShimOfAnEarlierReleaseIsNotAskedToDetach) {
-  Program run({"run", "--detach-keys", "ctrl-p,ctrl-q", "python"}, options(Screen::Terminal));
-  FakeShim shim = connect();
-  shim.send(FrameKind::Output, "screen");
-  run.await_out("screen");
-  run.type("\x10\x11");
-  run.await_err("is left once its shim answers; one of an earlier release of berth never does");
-  run.type("x");
-  EXPECT_EQ(shim.take(FrameKind::Input), "x");
-  shim.send(FrameKind::Exit, std::string(1, '\0'));
-  events()->write(job_event(kDone));
-  EXPECT_EQ(run.wait().exit_code, 0);
-}
-
-TEST_F(Run, IsLeftAsSoonAsTheShimAnswersWhereThatWasWishedBefore) {
-  Program run({"run", "python"}, options(Screen::Terminal));
-  FakeShim shim = connect();
-  shim.send(FrameKind::Output, "screen");
-  run.await_out("screen");
-  run.type("~d");
-  run.await_err("is left once its shim answers");
-  shim.send(FrameKind::Hello, std::string(1, shim::kProtocol));
-  shim.take(FrameKind::Detach);
-  shim.send(FrameKind::Detached, std::string(1, static_cast<char>(shim::Parting::Wished)));
-  run.await_err("detached from job 42");
-  EXPECT_EQ(run.wait().exit_code, 0);
-  expect_nothing_left();
 }
 
 TEST_F(Run, AClosedTerminalLeavesTheJobWhereThatWasAskedFor) {

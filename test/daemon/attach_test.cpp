@@ -2,15 +2,12 @@
 // the job's user does. Method: a real daemon, and the real program in terminals of python's pty.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 
 #include "daemon/rig.hpp"
-#include "shim/record.hpp"
 #include "support/paths.hpp"
 
 namespace berth {
@@ -171,40 +168,6 @@ TEST_F(AttachTest, IsForTheJobsUserAlone) {
   const auto roots = rig_.request("POST", test::path(theirs_id, "/attach"), {{"socket", "/tmp/s"}});
   EXPECT_EQ(roots.status, 403);
   EXPECT_THAT(roots.body.dump(), HasSubstr("only a job's own user may attach to it"));
-}
-
-TEST_F(AttachTest, AShimOfAnEarlierReleaseIsToldOf) {
-  const int id = rig_.submit(test::kUntilGo, {{"vram_bytes", test::kGiB}});
-  rig_.wait_for(id, "running");
-  rig_.kill();
-  // Another process in the place of the shim, one that does not know the signal.
-  const std::string file = rig_.state() + "/attempts/" + std::to_string(id) + ".1";
-  const std::string whole = test::read_file(file);
-  auto record = shim::parse_record(whole);
-  ASSERT_TRUE(record);
-  const pid_t other = fork();
-  if (other == 0) {
-    execlp("sleep", "sleep", "1000", nullptr);
-    _exit(1);
-  }
-  const auto put = [&](const std::string& text) {
-    std::ofstream(file, std::ios::trunc) << text;  // the same file: its lock stays
-  };
-  put(shim::header_lines(record->job, record->attempt, record->user) +
-      shim::shim_line({.pid = other, .start = shim::start_of(other).value_or(0)}) +
-      shim::go_line(*record->go));
-  rig_.start();
-  eventually("it is adopted", [&] {
-    const auto answer = rig_.request("POST", test::path(id, "/attach"), {{"socket", "/tmp/s"}});
-    return answer.status == 409 &&
-           answer.body.dump().find("was started by an earlier release of berth") !=
-               std::string::npos;
-  });
-  rig_.kill();
-  ::kill(other, SIGKILL);
-  ::waitpid(other, nullptr, 0);
-  put(whole);
-  rig_.start();
 }
 
 }  // namespace

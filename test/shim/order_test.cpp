@@ -85,7 +85,7 @@ TEST(Order, IsRefusedInAnotherFormat) {
   out.integer(kOrderFormat + 1);
   const auto order = decode_order(out.bytes());
   ASSERT_FALSE(order);
-  EXPECT_EQ(order.error().message, "order: format 6, this shim knows 5");
+  EXPECT_EQ(order.error().message, "order: format 2, this shim knows 1");
 }
 
 TEST(Order, IsRefusedWhereNoProcessCanBeMadeOfIt) {
