@@ -370,13 +370,6 @@ Expected<void> set_place(Options& options, const Value& value) {
   return set_named(options.rules.place, options.place_keys, value, check_placement);
 }
 
-/// As earlier releases had it.
-Expected<void> refuse_headroom(Options&, const Value& value) {
-  return value.refuse(
-      "is written [policy.headroom] now, and share_below_percent in "
-      "[place.least-shared] too");
-}
-
 /// What the tables of keys add to what is written with a name.
 void add_keys(NamedKeys& named, const std::map<std::string, NamedKeys>& tables) {
   const auto table = tables.find(named.name);
@@ -581,7 +574,6 @@ constexpr auto kKeys = std::to_array<Key>({
     {"nvml", [](Options& o, const Value& v) { return v.into(o.nvml); }},
     {"policy", set_policy},
     {"place", set_place},
-    {"headroom", refuse_headroom},
     {"admission", set_admission},
     {"slots", set_slots},
     {"cores", set_cores<&Options::cores>},

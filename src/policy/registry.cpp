@@ -83,22 +83,6 @@ Expected<const Entry*> find(std::span<const Entry> entries, std::string_view nam
               std::string(what) + " '" + std::string(name) + "' is unknown; valid names: " + known);
 }
 
-/// What earlier releases wrote otherwise: `fifo-reserve`, and `tiresias/dlas-gpu-8`, `-05` for a half.
-Expected<void> refuse_former(const NamedKeys& order) {
-  const std::string_view name = order.name;
-  if (name == "fifo-reserve") {
-    return fail(ErrorCode::NotFound,
-                "policy 'fifo-reserve' is gone; fifo+easy promises a start as it did, and exactly");
-  }
-  constexpr std::string_view kStem = "tiresias/dlas-gpu-";
-  if (!name.starts_with(kStem)) return {};
-  const std::string_view times = name.substr(kStem.size());
-  if (times.find_first_not_of("0123456789") != std::string_view::npos) return {};
-  return fail(ErrorCode::NotFound, "policy '" + std::string(name) +
-                                       "' is now written tiresias/dlas-gpu:promote=" +
-                                       (times == "05" ? "0.5" : std::string(times)));
-}
-
 /// Requires: an order.
 const BackfillEntry& usual_backfill(const PolicyEntry& policy) {
   return *std::ranges::find(backfills(), policy.backfill, &BackfillEntry::name);
@@ -251,7 +235,6 @@ std::unique_ptr<Policy> Chosen::make(const Knobs& knobs) const {
 Expected<Chosen> choose(std::string_view spec, std::string_view place) {
   const auto read = parse_policy(spec);
   if (!read) return std::unexpected(read.error());
-  if (auto done = refuse_former(read->order); !done) return std::unexpected(done.error());
   const auto policy = find(policies(), read->order.name, "policy");
   if (!policy) return std::unexpected(policy.error());
   auto keys = keys_of(*(*policy)->about, read->order, "policy");

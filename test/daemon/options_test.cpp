@@ -232,11 +232,6 @@ TEST(Options, AWrongKeyOfAPolicyIsNamedWithTheValidOnes) {
               HasSubstr("policy.las.quantum: must be a string, a number or a list of numbers"));
 }
 
-TEST(Options, WhatEarlierReleasesWroteIsRefusedWithWhatToWrite) {
-  EXPECT_THAT(config_refusal("[headroom]\nshare_below_percent = 50\n"),
-              HasSubstr("headroom: is written [policy.headroom] now"));
-}
-
 TEST(Options, CoresAreAmounts) {
   EXPECT_EQ(read("cores = 8").cores, CpuMilli(8000));
   EXPECT_EQ(read("default_cpus = 0.5").default_cpu, CpuMilli(500));

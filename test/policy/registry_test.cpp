@@ -185,14 +185,6 @@ TEST(Registry, PartsAreOneBackfillAndAnyGates) {
             "gate idle: 'share_after' is a key of policy headroom itself: write it there");
 }
 
-TEST(Registry, AFormerNameSaysHowItIsWrittenNow) {
-  EXPECT_EQ(choose("tiresias/dlas-gpu-8").error().message,
-            "policy 'tiresias/dlas-gpu-8' is now written tiresias/dlas-gpu:promote=8");
-  EXPECT_EQ(choose("tiresias/dlas-gpu-05").error().message,
-            "policy 'tiresias/dlas-gpu-05' is now written tiresias/dlas-gpu:promote=0.5");
-  EXPECT_TRUE(choose("tiresias/dlas-gpu:promote=0.5"));
-}
-
 TEST(Registry, NamesAreWhole) {
   EXPECT_FALSE(make_policy("", "count"));
   EXPECT_FALSE(make_policy("fifo ", "count"));
