@@ -19,7 +19,7 @@ namespace berth::cli {
 /// starts at once.
 class Starts {
  public:
-  /// Empty where the daemon does not tell: it has too many jobs, or is of an older release.
+  /// Empty where the daemon does not tell: it has too many jobs.
   static Starts ask(Daemon& daemon);
   static Starts ask_as(std::uint32_t user, Daemon& daemon);
   /// Gives a job that waits `predicted_start_at`, `predicted_start_confidence` and, if it is the

@@ -28,8 +28,7 @@ std::optional<JobId> job_of(std::string_view name) {
   return is_log ? std::optional(JobId(job)) : std::nullopt;
 }
 
-/// A log belongs to its job's user. Those that an earlier release left belong to root, whose logs
-/// have no limit.
+/// A log belongs to its job's user; root's have no limit.
 std::optional<UserId> owner_of(const struct stat& status) {
   if (status.st_uid == 0 && ::geteuid() == 0) return std::nullopt;
   return UserId(status.st_uid);

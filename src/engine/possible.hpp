@@ -28,7 +28,8 @@ std::optional<std::string> why_impossible(JobId job, const Request& request,
 std::optional<std::string> why_senseless(const Request& request);
 
 /// Returns: nothing if a snapshot can hold what this job says, else the same. The doors let in
-/// nothing else (core/limits.hpp); this is for what came another way, as from an older journal.
+/// nothing else (core/limits.hpp); this is for what came another way, as from another build's
+/// journal.
 std::optional<std::string> why_unkeepable(JobId job, const JobSpec& spec);
 
 /// False for settings out of range. The shell prints the error.

@@ -16,7 +16,7 @@ T decoded(Query& query, int column, const char* what) {
   return value;
 }
 
-/// The same for what older berths wrote in layouts of their own.
+/// The same for a value with its layout in front.
 template <class T>
 T kept(Query& query, int column, const char* what) {
   T value{};

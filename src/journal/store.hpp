@@ -271,8 +271,8 @@ class Store {
   Expected<BlobId> last_blob() const;
   /// Bytes of the file that hold nothing, and are used before it grows.
   Expected<Bytes> unused() const;
-  /// Whether cut_some() can do anything. A file that an earlier release made is as long as it ever
-  /// was until the administrator rewrites it (doc/journal-format.md).
+  /// Whether cut_some() can do anything. A file that was made of a dump is as long as it ever was
+  /// until the administrator rewrites it (doc/journal-format.md).
   Expected<bool> can_be_cut() const;
 
   /// Arrays of which not all jobs were added, and how many they have.

@@ -172,8 +172,8 @@ Expected<std::vector<Occasion>> parse_occasions(std::string_view text) {
   return std::vector(found.begin(), found.end());
 }
 
-/// What few jobs have stands behind the rest, and only where it is there: commands of earlier
-/// releases end before it. First the output, then numbers that say what follows.
+/// What few jobs have stands behind the rest, and only where it is there. First the output, then
+/// numbers that say what follows.
 std::string encode(const Command& command) {
   ByteWriter out;
   codec::put(out, command);

@@ -342,7 +342,7 @@ Expected<void> Keeper::apply_again(const std::vector<journal::Entry>& entries) {
   return {};
 }
 
-/// Jobs that an earlier release took in, and that this one cannot keep.
+/// Jobs that another build took in, and that this one cannot keep.
 void Keeper::note_rejected(const Effects& effects) {
   for (const Effect& effect : effects.list) {
     const auto* const finished = std::get_if<Finished>(&effect);

@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "daemon/rig.hpp"
+#include "journal/store.hpp"
 #include "support/paths.hpp"
 
 namespace berth {
@@ -176,14 +177,24 @@ TEST(Restart, WhatAJobLeavesBehindIsEnded) {
   EXPECT_FALSE(test::is_alive(child));
 }
 
-TEST(Restart, AnOlderSchemaIsUpgradedUnderRunningJobs) {
+TEST(Restart, AJournalOfAnotherSchemaIsRefusedAndItsJobsGoOn) {
   Rig rig;
   rig.start();
   const int id = rig.submit(until("go") + "exit 4");
   const int next = rig.submit("echo next", {{"gpus", 2}, {"exclusive", true}});
   rig.wait_for(id, "running");
+  const pid_t shim = rig.shim_of(id);
   EXPECT_EQ(rig.stop(), 0);
-  test::downgrade_journal(rig.journal());
+  test::set_schema(rig.journal(), journal::kSchema + 16);
+  const auto refused = rig.start_refused();
+  EXPECT_EQ(refused.exit_code, 125);
+  EXPECT_THAT(refused.err,
+              HasSubstr(rig.journal() + ": schema " + std::to_string(journal::kSchema + 16) +
+                        ", this berth reads " + std::to_string(journal::kSchema) +
+                        ": start the berth that wrote it, or this one with an empty "
+                        "state folder (--state); jobs that run are not touched"));
+  EXPECT_TRUE(test::is_alive(shim));
+  test::set_schema(rig.journal(), journal::kSchema);
   rig.start();
   EXPECT_EQ(rig.job(id)["state"], "running");
   rig.folder().write("go", "");

@@ -129,8 +129,8 @@ std::string load(const std::string& arguments);
 /// A file's bytes; "" if there is none.
 std::string slurp(const std::string& path);
 
-/// Makes the journal one of schema 1, as a berthd before reports wrote it.
-void downgrade_journal(const std::string& path);
+/// Makes the journal say that it is of this schema.
+void set_schema(const std::string& path, int schema);
 
 /// Asks again until it is true, for a generous while; fails the test otherwise.
 void eventually(const std::string& what, const std::function<bool()>& holds);

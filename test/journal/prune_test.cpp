@@ -181,11 +181,11 @@ TEST_F(Shrinking, ACutThatIsRolledBackChangesNothing) {
   expect_the_rest();
 }
 
-TEST_F(Shrinking, AFileOfAnEarlierReleaseDoesSoAfterItIsRewrittenOnce) {
+TEST_F(Shrinking, AFileThatWasMadeOfADumpDoesSoAfterItIsRewrittenOnce) {
   fill(2'000);
   add(1, kStart + seconds(10));
   store_.reset();
-  Sql(path_).run("PRAGMA auto_vacuum = NONE; VACUUM");  // as an earlier release made it
+  Sql(path_).run("PRAGMA auto_vacuum = NONE; VACUUM");  // as in a file made of a dump
   store_.emplace(need_store(path_));
   EXPECT_FALSE(need(store_->can_be_cut()));
   drop_most();

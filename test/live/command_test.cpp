@@ -130,7 +130,7 @@ TEST(Command, AnOutputFileStandsBehindTheRest) {
   Command command = full();
   const std::string before = encode(command);
   command.output = "out-%j";
-  EXPECT_TRUE(encode(command).starts_with(before)) << "older ones end there";
+  EXPECT_TRUE(encode(command).starts_with(before));
   const auto decoded = decode_command(encode(command));
   ASSERT_TRUE(decoded) << decoded.error().message;
   EXPECT_EQ(decoded->output, "out-%j");

@@ -674,7 +674,8 @@ TEST_F(KeeperTest, AnotherPolicyGoesOnWithTheSameJobs) {
   EXPECT_TRUE(verified) << verified.error().message;
 }
 
-/// Keys that the policy does not have, and a memory that it cannot read.
+/// As another build may have written it: a policy or a key that this one does not know, and a memory
+/// that it cannot read.
 TEST_F(KeeperTest, APolicyThatWasAnotherBeginsWithoutMemory) {
   const Rules other{.policy = "multifactor", .place = "first-fit", .settings = {}};
   {
@@ -879,7 +880,7 @@ TEST_F(KeeperTest, WhenAnAttemptBeganStaysThoughItIsFoundRunningLater) {
   EXPECT_EQ(attempts->front().started, at(5));
 }
 
-/// A state as an earlier release might have left it.
+/// A state as another build might have left it.
 TEST_F(KeeperTest, ABadJobIsPutAsideByNameAndTheRestGoesOn) {
   const auto begins = [](Instant begin) {
     Submission later = job(1, "later");
