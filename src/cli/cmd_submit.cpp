@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <optional>
@@ -125,6 +126,14 @@ Expected<Submission> body_of(const DagJob& job, const Caller& caller,
   return fail(made.error().code, job.where + ": jobs." + job.name + ": " + made.error().message);
 }
 
+/// Whether it waits for no other job of the file.
+bool is_first(const DagJob& job, const std::map<std::string, std::int64_t>& numbers) {
+  return std::ranges::none_of(job.after, [&](const DagAfter& after) {
+    return std::ranges::any_of(after.names,
+                               [&](const std::string& name) { return numbers.contains(name); });
+  });
+}
+
 int submit_file(const SubmitArguments& arguments) {
   const auto caller = this_caller();
   if (!caller) return report_failure(caller.error().message);
@@ -143,9 +152,13 @@ int submit_file(const SubmitArguments& arguments) {
   if (!daemon) return report_failure(daemon.error().message);
   numbers.clear();
   Json answers = Json::array();
+  Json first = Json::array();
   std::string lines;
   for (const DagJob& job : *jobs) {
     auto made = body_of(job, *caller, numbers);
+    // None ends before those that wait for it are there: they would be refused if it ends badly.
+    const bool is_held_here = made && is_first(job, numbers) && !job.options.hold;
+    if (is_held_here) made->body["held"] = true;
     auto copy = made ? SubmissionCopy::make(*made) : std::unexpected(made.error());
     const auto answer =
         copy ? daemon->post("/v1/jobs", made->body.dump()) : std::unexpected(copy.error());
@@ -159,8 +172,17 @@ int submit_file(const SubmitArguments& arguments) {
       return kFailed;
     }
     numbers[job.name] = *number;
+    if (is_held_here && part_of(*answer, "already").is_null()) first.push_back(*number);
     answers.push_back(*answer);
     lines += printable(job.name) + " " + std::to_string(*number) + "\n";
+  }
+  const Json all_first = {{"jobs", first}};
+  const auto released =
+      first.empty() ? Expected<Json>(Json()) : daemon->post("/v1/release", all_first.dump());
+  if (!released) {
+    report_failure(released.error().message + "; the jobs are cancelled");
+    take_back(*daemon, numbers);
+    return kFailed;
   }
   return print(arguments.common.json ? json_text({{"jobs", answers}}) : lines);
 }

@@ -269,9 +269,15 @@ std::string used_text(const Json& used) {
 std::string after_text(const Json& after) {
   std::string text;
   if (!after.is_array()) return text;
+  std::string last;
   for (const Json& one : after) {
-    text += (text.empty() ? "" : ", ") + number_text(part_of(one, "job")) + " (" +
-            printable(text_of(one, "when")) + ")";
+    const Json& array = part_of(one, "array");
+    const std::string named =
+        array.is_null() ? number_text(part_of(one, "job")) : "array " + number_text(array);
+    const std::string condition = named + " (" + printable(text_of(one, "when")) + ")";
+    if (condition == last) continue;  // another job of the array
+    text += (text.empty() ? "" : ", ") + condition;
+    last = condition;
   }
   return text;
 }

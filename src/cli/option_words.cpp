@@ -110,7 +110,10 @@ std::string in_options(std::string_view target, const std::string& message) {
     options += (options.empty() ? "" : std::string(kAnd)) + std::string(word->option);
     at = end + kAnd.size();
   }
-  const std::string rest = message.substr(options.empty() ? colon + 2 : colon);
+  std::string rest = message.substr(options.empty() ? colon + 2 : colon);
+  constexpr std::string_view kAfter = ": after-";  // of `job 7 ended as failed: after-ok 7 can ...`
+  const std::size_t kind = named == "after" ? rest.find(kAfter) : std::string::npos;
+  if (kind != std::string::npos) rest.replace(kind, 2, ": --");
   return message.substr(0, begin) + options + rest;
 }
 

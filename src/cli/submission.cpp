@@ -441,7 +441,7 @@ void add_job_options(CLI::App& verb, JobOptions& options) {
   option("--after", options.after, "JOBS", "Start once these have ended well: 7, 7,9-12, 7_3.");
   option("--after-ok", options.after_ok, "JOBS", "The same.");
   option("--after-any", options.after_any, "JOBS", "Start once these have ended.");
-  option("--after-notok", options.after_notok, "JOBS", "Start once these have not ended well.");
+  option("--after-notok", options.after_notok, "JOBS", "Start once these have ended, not well.");
 
   group = kRuns;
   // One value each, so that the command's words are not taken for more of them.

@@ -27,9 +27,16 @@ struct Dependency {
   After when = After::Ok;
   /// How it ended, if it had before this job was submitted.
   std::optional<Outcome> ended = std::nullopt;
+  /// The array that was named as a whole, by its first job; 0: this job was.
+  JobId array = {};
 
   bool operator==(const Dependency&) const = default;
 };
+
+/// Of an array as a whole NotOk says: all have ended, and one at least not well.
+constexpr bool is_of_one_in_array(const Dependency& on) {
+  return on.when == After::NotOk && on.array != JobId(0);
+}
 
 /// Jobs that were submitted as one, with numbers that follow each other.
 struct ArrayPlace {

@@ -41,7 +41,7 @@ inline auto members(Share& v) { return std::tie(v.gpu, v.charge, v.granted); }
 inline auto members(Grant& v) {
   return std::tie(v.shares, v.host, v.cpu, v.memory, v.milli, v.sharing, v.role, v.share);
 }
-inline auto members(Dependency& v) { return std::tie(v.job, v.when, v.ended); }
+inline auto members(Dependency& v) { return std::tie(v.job, v.when, v.ended, v.array); }
 inline auto members(ArrayPlace& v) { return std::tie(v.first, v.task, v.tasks, v.at_once); }
 inline auto members(Saving& v) { return std::tie(v.signal, v.grace); }
 inline auto members(Conditions& v) {

@@ -4,7 +4,10 @@
 #include <set>
 #include <tuple>
 
+#include "core/handle.hpp"
 #include "core/limits.hpp"
+#include "core/words.hpp"
+#include "engine/awaited.hpp"
 
 namespace berth::daemon {
 
@@ -61,12 +64,30 @@ Expected<bool> AfterSearch::advance(const std::function<bool()>& has_time) {
       if (auto done = count(groups_[counted_++]); !done) return std::unexpected(done.error());
       continue;
     }
-    if (at_ == groups_.size()) return false;
+    if (at_ == groups_.size()) break;
     const auto more = go_on(groups_[at_]);
     if (!more) return std::unexpected(more.error());
     if (!*more) ++at_;
   } while (has_time());
-  return counted_ < groups_.size() || at_ < groups_.size();
+  if (counted_ < groups_.size() || at_ < groups_.size()) return true;
+  if (auto possible = check_possible(); !possible) return std::unexpected(possible.error());
+  return false;
+}
+
+/// The engine would end the job as soon as it has it. Of a job that is nowhere to be found, or that
+/// ends only now, the engine knows best.
+Expected<void> AfterSearch::check_possible() const {
+  if (ended_.empty()) return {};
+  std::vector<Dependency> after = found_;
+  std::vector<JobId> met;
+  const auto never = settle_ends(
+      after, [](const Dependency& on) { return Fate{!on.ended.has_value(), on.ended}; }, met);
+  if (!never) return {};
+  const std::string handle = handle_of(never->on.job, ended_.at(never->on.job));
+  const bool is_whole = never->on.array != JobId(0);
+  return refuse_after(never->past(handle) + ": " + std::string(word_for(never->on.when)) + " " +
+                      (is_whole ? std::to_string(never->on.array.value()) : handle) +
+                      " can never be satisfied");
 }
 
 /// One look, however large the array is.
@@ -81,6 +102,7 @@ Expected<void> AfterSearch::count(Group& group) {
     return refuse_after(words_for(group.first) + ": is no array");
   }
   if (is_array) group.jobs = array.tasks;
+  if (is_array) group.array = group.first;
   all_ += group.whole.size() * static_cast<std::size_t>(group.jobs) + group.tasks.size();
   if (all_ <= limits::kMostDependencies) return {};
   return refuse_after(std::to_string(all_) +
@@ -89,8 +111,9 @@ Expected<void> AfterSearch::count(Group& group) {
 }
 
 void AfterSearch::add(Group& group, const JobFound& job) {
+  if (job.ended) ended_.emplace(job.job, job.array);
   for (const After when : group.whole) {
-    found_.push_back({.job = job.job, .when = when, .ended = job.ended});
+    found_.push_back({.job = job.job, .when = when, .ended = job.ended, .array = group.array});
   }
   if (job.array.tasks == 0 || job.array.first != group.first) return;
   const auto [from, to] = group.tasks.equal_range(job.array.task);

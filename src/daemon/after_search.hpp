@@ -35,7 +35,8 @@ class AfterSearch {
   AfterSearch(const std::vector<live::AfterTask>& asked, FindJobs find);
 
   /// Goes on for as long as `has_time()`, by one step at least. Returns: whether there is more.
-  /// Errors: InvalidArgument naming the job that there is not, or how many there are and the most.
+  /// Errors: InvalidArgument naming the job that there is not, how many there are and the most, or
+  /// the job that has ended so that its condition can never be met.
   Expected<bool> advance(const std::function<bool()>& has_time);
   /// By the numbers of the jobs asked for. Requires: advance() has returned false.
   std::vector<Dependency> take() { return std::move(found_); }
@@ -44,6 +45,7 @@ class AfterSearch {
   /// What is asked of one job, or of one array.
   struct Group {
     JobId first;
+    JobId array = {};  ///< The same, if it is one.
     std::vector<After> whole;
     std::multimap<std::int64_t, After> tasks;  ///< Not found yet.
     JobFound known = {};
@@ -58,6 +60,7 @@ class AfterSearch {
   Expected<bool> look_where_guessed(Group& group);
   Expected<bool> go_on(Group& group);
   void add(Group& group, const JobFound& job);
+  Expected<void> check_possible() const;
 
   FindJobs find_;
   std::vector<Group> groups_;
@@ -66,6 +69,7 @@ class AfterSearch {
   std::size_t all_ = 0;     ///< Jobs to wait for.
   std::size_t looked_ = 0;  ///< Jobs of arrays that were gone through for tasks.
   std::vector<Dependency> found_;
+  std::map<JobId, ArrayPlace> ended_;  ///< Those of the found that have, for their handles.
 };
 
 }  // namespace berth::daemon

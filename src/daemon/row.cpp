@@ -55,6 +55,7 @@ void add_conditions(JsonObject& json, const Conditions& asked, const Sight& sigh
     for (const Dependency& on : asked.after) {
       JsonObject one(list.empty() ? list += "[" : list += ",");
       one.integer("job", static_cast<std::int64_t>(on.job.value())).text("when", word_for(on.when));
+      if (on.array != JobId(0)) one.integer("array", static_cast<std::int64_t>(on.array.value()));
       one.close();
     }
     json.raw("after", list + "]");
@@ -237,15 +238,31 @@ std::string_view state_word(const journal::JobRow& row, const Job* known) {
 
 namespace {
 
+/// One kind of condition, in words.
+struct Awaited {
+  After when;
+  bool of_one_in_array;
+  std::string_view end;  ///< Of `waits for job 7 to end well`.
+
+  bool has(const Dependency& on) const {
+    return on.when == when && is_of_one_in_array(on) == of_one_in_array;
+  }
+};
+constexpr std::array kAwaited = {Awaited{After::Ok, false, " to end well"},
+                                 Awaited{After::Any, false, " to end"},
+                                 Awaited{After::NotOk, false, " to end, and not well"},
+                                 Awaited{After::NotOk, true, " to end, and not all well"}};
+
 /// `jobs 7, 643_2 and 4 more`, `5 tasks of array 643`; "" for none.
-std::string awaited_text(std::span<const Dependency> after, After when, const ClusterView& view) {
+std::string awaited_text(std::span<const Dependency> after, const Awaited& what,
+                         const ClusterView& view) {
   std::string jobs;
   std::string arrays;
   std::size_t named = 0;
   std::size_t more = 0;
   for (std::size_t at = 0; at < after.size();) {
     const JobId id = after[at].job;
-    const bool counts = after[at++].when == when;
+    const bool counts = what.has(after[at++]);
     if (!counts) continue;
     if (named == kMostNamed) {
       ++more;
@@ -255,7 +272,7 @@ std::string awaited_text(std::span<const Dependency> after, After when, const Cl
     const ArrayPlace place = job == nullptr ? ArrayPlace() : job->spec.conditions->array;
     const auto span = array_of(id, place);
     std::size_t tasks = 1;
-    for (; span && at < after.size() && after[at].when == when && span->has(after[at].job); ++at) {
+    for (; span && at < after.size() && what.has(after[at]) && span->has(after[at].job); ++at) {
       ++tasks;
     }
     if (tasks > 1) {
@@ -271,28 +288,15 @@ std::string awaited_text(std::span<const Dependency> after, After when, const Cl
   return jobs + (jobs.empty() || arrays.empty() ? "" : ", ") + arrays;
 }
 
-/// Of `waits for job 7 to end well`.
-std::string end_text(After when) {
-  switch (when) {
-    case After::Any:
-      return " to end";
-    case After::Ok:
-      return " to end well";
-    case After::NotOk:
-      return " to end, and not well";
-  }
-  return "";
-}
-
 }  // namespace
 
 std::string deferred_text(const Job& job, const ClusterView& view) {
   const Conditions& asked = *job.spec.conditions;
   std::string text;
-  for (const After when : {After::Ok, After::Any, After::NotOk}) {
-    const std::string list = awaited_text(asked.after, when, view);
+  for (const Awaited& what : kAwaited) {
+    const std::string list = awaited_text(asked.after, what, view);
     if (list.empty()) continue;
-    text += (text.empty() ? "waits for " : "; for ") + list + end_text(when);
+    text += (text.empty() ? "waits for " : "; for ") + list + std::string(what.end);
   }
   if (asked.begin > view.now()) {
     text += (text.empty() ? "waits until " : "; until ") + local_text(asked.begin, view.now());

@@ -265,13 +265,17 @@ void Engine::wait_again(Job& job, JobState state) {
   end(job);
 }
 
-void Engine::end(Job& job, std::string note) {
+void Engine::end(Job& job, std::string note, std::string ahead) {
   if (holds_berth(job.state)) note_history(job);
   if (has_idle_process(job)) {  // its process is still there, without GPUs
     effects_.list.push_back(Stop{job.id, job.attempt, PreemptHow::Kill, StopFor::Cancel});
   }
-  effects_.list.push_back(
-      Finished{job.id, job.outcome, job.exit_code, std::move(note), job.ended.value_or(now_)});
+  effects_.list.push_back(Finished{.job = job.id,
+                                   .outcome = job.outcome,
+                                   .code = job.exit_code,
+                                   .note = std::move(note),
+                                   .at = job.ended.value_or(now_),
+                                   .ahead = std::move(ahead)});
   note_gone(job);
   emit(EventKind::Forgotten, job.id);
   drop_holds(job.id);

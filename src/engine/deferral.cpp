@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "core/words.hpp"
+#include "core/handle.hpp"
+#include "engine/awaited.hpp"
 #include "engine/engine.hpp"
 #include "engine/possible.hpp"
 
@@ -11,18 +12,15 @@ namespace berth {
 
 namespace {
 
-std::string job_name(JobId id) { return "job " + std::to_string(id.value()); }
-
-std::string name_of_other(JobId id) {
-  return std::string(kNeverStarted) + std::to_string(id.value());
-}
-
 /// `never started: job 7 ended as failed, and it was to start only if that ended well`.
-std::string never_text(const Dependency& on, std::optional<Outcome> outcome) {
-  if (!outcome) return "never started: it waited for " + job_name(on.job) + ", which is not known";
-  return name_of_other(on.job) + " ended as " + std::string(user_word(*outcome)) +
-         ", and it was to start only if that " + (on.when == After::Ok ? "ended" : "did not end") +
-         " well";
+std::string never_text(const Never& never, const std::string& handle) {
+  const std::string begin = std::string(kNeverStarted) + never.past(handle);
+  if (!never.outcome) return begin + ", and it was to start only after that";
+  const bool is_of_one = is_of_one_in_array(never.on) && *never.outcome == Outcome::Done;
+  return begin + ", and it was to start only if " +
+         (is_of_one                    ? "one did not"
+          : never.on.when == After::Ok ? "that ended well"
+                                       : "that did not end well");
 }
 
 bool holds_turn(const Job& job) {
@@ -90,31 +88,35 @@ std::optional<JobId> Engine::job_with_key(UserId user, const std::string& key) c
 }
 
 /// The first of its conditions that can never be met, in words; drops those that are met.
-std::optional<std::string> Engine::drop_met(Job& job, std::vector<JobId>& met) {
+std::optional<Engine::NeverText> Engine::drop_met(Job& job, std::vector<JobId>& met) {
   if (job.spec.conditions->after.empty()) return std::nullopt;
-  std::optional<std::string> never;
-  std::erase_if(job.spec.conditions.edit().after, [&](const Dependency& on) {
-    std::optional<Outcome> outcome = on.ended;
-    if (const auto found = ended_.find(on.job); !outcome && found != ended_.end()) {
-      outcome = found->second;
+  const auto fate_of = [&](const Dependency& on) -> Fate {
+    if (on.ended) return {.is_open = false, .outcome = on.ended};
+    if (const auto found = ended_.find(on.job); found != ended_.end()) {
+      return {.is_open = false, .outcome = found->second.outcome};
     }
-    const bool is_open = !outcome && on.job < job.id && state_.jobs.find(on.job) != nullptr;
-    if (is_open) return false;
-    if (outcome && allows(on.when, *outcome)) {
-      met.push_back(on.job);
-      return true;
-    }
-    if (!never) never = never_text(on, outcome);
-    return false;
-  });
-  return never;
+    return {.is_open = on.job < job.id && state_.jobs.find(on.job) != nullptr};
+  };
+  const auto never = settle_ends(job.spec.conditions.edit().after, fate_of, met);
+  if (!never) return std::nullopt;
+  const auto known = ended_.find(never->on.job);
+  const ArrayPlace place = known == ended_.end() ? ArrayPlace() : known->second.array;
+  const std::string handle = handle_of(never->on.job, place);
+  return NeverText{.note = never_text(*never, handle),
+                   .ahead = "it will never start" + std::string(never->outcome ? " if " : ": ") +
+                            never->condition(handle)};
 }
 
 /// Why a new job can never start; nothing for one that can. Drops the conditions that are met.
-std::optional<std::string> Engine::never_begins(Job& job) {
+std::optional<Engine::NeverText> Engine::never_begins(Job& job) {
   const std::string& key = job.spec.conditions->unique;
   const auto other = key.empty() ? std::nullopt : job_with_key(job.spec.user, key);
-  if (other) return name_of_other(*other) + " has its key '" + key + "' already";
+  if (other) {
+    const ArrayPlace& place = state_.jobs.at(*other).spec.conditions->array;
+    return NeverText{.note = std::string(kNeverStarted) + "job " + handle_of(*other, place) +
+                             " has its key '" + key + "' already",
+                     .ahead = {}};
+  }
   std::vector<JobId> met;
   return drop_met(job, met);
 }
@@ -140,7 +142,7 @@ void Engine::leave_turn(const Job& job) {
 }
 
 void Engine::note_gone(const Job& job) {
-  ended_[job.id] = job.outcome;
+  ended_[job.id] = {.outcome = job.outcome, .array = job.spec.conditions->array};
   if (deferrals_.followers.contains(job.id)) gone_.push_back(job.id);
   leave_turn(job);
 }
@@ -158,7 +160,7 @@ void Engine::on_met(JobId id) {
   for (const JobId of : met) deferrals_.end_met(id, of);
   if (never) {
     job->outcome = Outcome::Cancelled;
-    return end(*job, *never);
+    return end(*job, never->note, never->ahead);
   }
   const bool may_start = job->spec.conditions->after.empty();
   if (before == JobState::Deferred && may_start) queue_or_defer(*job);

@@ -55,7 +55,8 @@ struct Finished {
   Outcome outcome = Outcome::Done;
   std::int32_t code = 0;
   std::string note;
-  Instant at;  ///< When its process ended; when it was decided, for a job without one.
+  Instant at;              ///< When its process ended; when it was decided, for a job without one.
+  std::string ahead = {};  ///< The note as a forecast says it, where that is not the same.
 };
 /// A neighbour's overrun ended this attempt, or foreign use did; its user gets a message.
 struct Hurt {

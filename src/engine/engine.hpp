@@ -179,8 +179,12 @@ class Engine {
   bool apply(const Reject&);
 
   // Jobs that wait for something other than a place (deferral.cpp).
-  std::optional<std::string> drop_met(Job& job, std::vector<JobId>& met);
-  std::optional<std::string> never_begins(Job& job);
+  struct NeverText {
+    std::string note;
+    std::string ahead;  ///< Finished::ahead.
+  };
+  std::optional<NeverText> drop_met(Job& job, std::vector<JobId>& met);
+  std::optional<NeverText> never_begins(Job& job);
   void queue_or_defer(Job& job);
   void leave_turn(const Job& job);
   void note_gone(const Job& job);
@@ -231,7 +235,8 @@ class Engine {
   void stop(Job& job, PreemptHow how, StopFor why);
   void stop_for_good(Job& job, Outcome outcome, StopFor why);
   void wait_again(Job& job, JobState state);
-  void end(Job& job, std::string note = {});
+  /// `ahead`: Finished::ahead.
+  void end(Job& job, std::string note = {}, std::string ahead = {});
   void set_state(Job& job, JobState state);
   void hold(const Job& job, int sign);
   void settle(UserId user);
@@ -274,10 +279,14 @@ class Engine {
   Instant next_bar_ = kNever;         ///< When a waiting job is barred from more GPUs.
   /// Users of whose jobs some have priorities, or changed places; follows state_ but may have more.
   std::set<UserId> ranking_;
-  std::map<JobId, Outcome> ended_;  ///< Jobs that ended in this step.
-  std::vector<JobId> gone_;         ///< Of these, those others wait for and have not heard of.
-  std::set<JobId> left_turns_;      ///< Arrays in which a turn may be free.
-  std::vector<Event> events_;       ///< Since the last decide.
+  struct HowEnded {
+    Outcome outcome = Outcome::Done;
+    ArrayPlace array = {};  ///< For its handle.
+  };
+  std::map<JobId, HowEnded> ended_;  ///< Jobs that ended in this step.
+  std::vector<JobId> gone_;          ///< Of these, those others wait for and have not heard of.
+  std::set<JobId> left_turns_;       ///< Arrays in which a turn may be free.
+  std::vector<Event> events_;        ///< Since the last decide.
   Effects effects_;
 };
 

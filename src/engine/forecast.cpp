@@ -292,7 +292,7 @@ void ForwardRun::perform(const Stop& stop) {
 }
 
 void ForwardRun::perform(const Finished& finished) {
-  if (finished.job == target_) give_up(finished.note);
+  if (finished.job == target_) give_up(finished.ahead.empty() ? finished.note : finished.ahead);
   if (awaited_.erase(finished.job) > 0 && awaited_.empty()) done_ = true;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/limits.hpp"
+#include "engine/awaited.hpp"
 #include "engine/possible.hpp"
 
 namespace berth {
@@ -274,15 +275,14 @@ class JobsCheck {
 Fault drop_gone(Job& job, const std::set<JobId>& gone, Instant now) {
   const auto is_gone = [&](const Dependency& on) { return gone.contains(on.job); };
   if (gone.empty() || std::ranges::none_of(job.spec.conditions->after, is_gone)) return Fault();
-  Fault never;
-  std::erase_if(job.spec.conditions.edit().after, [&](const Dependency& on) {
-    if (!is_gone(on)) return false;
-    if (allows(on.when, Outcome::Lost)) return true;
-    if (!never) never = "it waits for " + name_of_job(on.job) + ", which is put aside";
-    return false;
-  });
+  const auto fate_of = [&](const Dependency& on) {
+    return is_gone(on) ? Fate{.is_open = false, .outcome = Outcome::Lost} : Fate();
+  };
+  std::vector<JobId> met;
+  const auto never = settle_ends(job.spec.conditions.edit().after, fate_of, met);
   if (job.state == JobState::Deferred && !may_wait(job, now)) job.state = JobState::Queued;
-  return never;
+  if (!never) return Fault();
+  return "it waits for " + name_of_job(never->on.job) + ", which is put aside";
 }
 
 Fault history_fault(const Frame& frame) {

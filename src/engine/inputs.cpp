@@ -44,7 +44,7 @@ void Engine::on(const Submitted& submitted) {
       Job{.id = submitted.job, .spec = submitted.spec, .submitted = now_, .since = now_});
   if (const auto why = impossible(job)) {
     effects_.list.push_back(Finished{job.id, Outcome::Rejected, 0, *why, now_});
-    ended_[job.id] = Outcome::Rejected;
+    ended_[job.id] = {.outcome = Outcome::Rejected, .array = job.spec.conditions->array};
     state_.jobs.erase(job.id);
     return;
   }
@@ -53,7 +53,7 @@ void Engine::on(const Submitted& submitted) {
   if (submitted.held) job.state = JobState::Held;
   if (const auto never = never_begins(job)) {
     job.outcome = Outcome::Cancelled;
-    return end(job, *never);
+    return end(job, never->note, never->ahead);
   }
   if (submitted.held) return deferrals_.add(job, now_);
   queue_or_defer(job);

@@ -14,8 +14,8 @@
 
 namespace berth {
 
-/// The begin of the note of a job that another keeps from ever starting; that one's number follows.
-inline constexpr std::string_view kNeverStarted = "never started: job ";
+/// The begin of the note of a job that others keep from ever starting.
+inline constexpr std::string_view kNeverStarted = "never started: ";
 
 /// Returns: nothing if some placement could ever hold the request; else the thing, the value and
 /// the limit, as in `job 42: asks 9 GPUs, the cluster has 8`. The policy

@@ -1,7 +1,6 @@
 #include "live/keeper.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <csignal>
 #include <filesystem>
 #include <system_error>
@@ -1032,7 +1031,7 @@ Expected<void> Keeper::write_row(const Finished& finished, Instant) {
   notes_.erase(finished.job);
   if (kept_notes_.erase(finished.job) > 0) changed_notes_.insert(finished.job);
   peaks_.erase(finished.job);
-  const std::string why = finished.note.empty() ? note : with_handle(finished.note);
+  const std::string why = finished.note.empty() ? note : finished.note;
   return store_.end_job(
       finished.job,
       {.at = finished.at, .outcome = finished.outcome, .code = finished.code, .note = why});
@@ -1046,17 +1045,6 @@ std::string Keeper::handle_of(JobId id) const {
   const bool is_known = row && *row && !(*row)->is_damaged;
   return is_known ? berth::handle_of(id, (*row)->spec.conditions->array)
                   : std::to_string(id.value());
-}
-
-/// The engine does not know of which array a job was that has ended.
-std::string Keeper::with_handle(std::string note) const {
-  if (!note.starts_with(kNeverStarted)) return note;
-  const char* const begin = note.data() + kNeverStarted.size();
-  std::uint64_t number = 0;
-  const auto read = std::from_chars(begin, note.data() + note.size(), number);
-  if (read.ec != std::errc()) return note;
-  return note.replace(kNeverStarted.size(), static_cast<std::size_t>(read.ptr - begin),
-                      handle_of(JobId(number)));
 }
 
 std::string Keeper::culprit_text(const Overrun& by) const {

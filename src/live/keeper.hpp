@@ -320,7 +320,6 @@ class Keeper {
   Expected<void> write_row(const Finished& finished, Instant now);
   Expected<void> write_idle_end(const Stop& stop, const Finished& finished);
   Expected<void> write_row(const Hurt& hurt, Instant now);
-  std::string with_handle(std::string note) const;
   // Effects of which no row says anything.
   static Expected<void> write_row(const Stop&, Instant) { return {}; }
   Expected<void> add_attempt(const journal::AttemptRow& attempt);

@@ -18,6 +18,9 @@ TEST(OptionWords, ARefusalNamesWhatWasTyped) {
   EXPECT_EQ(in_options("/v1/jobs", "gpu_types: 'x' is not a GPU type of this machine"),
             "--gpu-type: 'x' is not a GPU type of this machine");
   EXPECT_EQ(in_options("/v1/jobs", "after: job 999: no such job"), "--after: job 999: no such job");
+  EXPECT_EQ(
+      in_options("/v1/jobs", "after: job 7 ended as failed: after-ok 7 can never be satisfied"),
+      "--after: job 7 ended as failed: --after-ok 7 can never be satisfied");
   EXPECT_EQ(in_options("/v1/jobs?dry_run=true", "warning_signal: 'FOO', must be a signal"),
             "--signal: 'FOO', must be a signal");
   EXPECT_EQ(in_options("/v1/jobs", "min_gpus and max_gpus: 2 and 1"),

@@ -23,6 +23,7 @@ class AfterSearchTest : public testing::Test {
                    .array = {.first = JobId(first), .task = begin + i * step, .tasks = tasks}};
     }
   }
+  void end(std::uint64_t id, Outcome how) { jobs_[JobId(id)].ended = how; }
   void add(std::uint64_t id, std::optional<Outcome> ended = {}) {
     jobs_[JobId(id)] = {.job = JobId(id), .array = {}, .ended = ended};
   }
@@ -79,8 +80,8 @@ TEST_F(AfterSearchTest, FindsJobsArraysAndTasks) {
   add(2, Outcome::Failed);
   add_array(10, 4, 0, 1);
   add_array(20, 3, 7, 2);  // 7, 9, 11
-  EXPECT_THAT(found({job(2), job(1)}), ElementsAre(1, 2));
-  EXPECT_EQ(search({job(2)})->front().ended, Outcome::Failed);
+  EXPECT_THAT(found({job(2, After::Any), job(1)}), ElementsAre(1, 2));
+  EXPECT_EQ(search({job(2, After::Any)})->front().ended, Outcome::Failed);
   EXPECT_THAT(found({job(10)}), ElementsAre(10, 11, 12, 13));
   EXPECT_THAT(found({job(11)}), ElementsAre(11)) << "a job of an array";
   EXPECT_THAT(found({task(10, 2)}), ElementsAre(12));
@@ -96,6 +97,42 @@ TEST_F(AfterSearchTest, NamesWhatThereIsNot) {
   EXPECT_EQ(refusal({task(1, 3)}), "after: job 1: is no array");
   EXPECT_EQ(refusal({task(10, 3)}), "after: array 10: has no task 3");
   EXPECT_EQ(refusal({task(10, 2), task(10, 99)}), "after: array 10: has no task 99");
+}
+
+TEST_F(AfterSearchTest, AnArrayAsAWholeIsTold) {
+  add(1);
+  add_array(10, 2, 0, 1);
+  const auto array_of_first = [&](const live::AfterTask& asked) {
+    return search({asked})->front().array;
+  };
+  EXPECT_EQ(array_of_first(job(1)), JobId(0));
+  EXPECT_EQ(array_of_first(job(10)), JobId(10));
+  EXPECT_EQ(array_of_first(job(11)), JobId(0)) << "one job of it";
+  EXPECT_EQ(array_of_first(task(10, 1)), JobId(0));
+}
+
+TEST_F(AfterSearchTest, WhatCanNeverBeIsRefused) {
+  add(1, Outcome::Failed);
+  add(2, Outcome::Done);
+  add_array(10, 3, 7, 1);
+  EXPECT_EQ(refusal({job(1)}), "after: job 1 ended as failed: after-ok 1 can never be satisfied");
+  EXPECT_EQ(refusal({job(2, After::NotOk)}),
+            "after: job 2 ended as done: after-notok 2 can never be satisfied");
+  EXPECT_THAT(found({job(1, After::NotOk), job(2), job(1, After::Any)}), ElementsAre(1, 1, 2));
+  end(10, Outcome::Done);
+  end(11, Outcome::Timeout);
+  EXPECT_EQ(refusal({task(10, 8)}),
+            "after: job 10_8 ended as timeout: after-ok 10_8 can never be satisfied");
+  EXPECT_EQ(refusal({job(10)}),
+            "after: job 10_8 ended as timeout: after-ok 10 can never be satisfied");
+  EXPECT_EQ(refusal({task(10, 7, After::NotOk)}),
+            "after: job 10_7 ended as done: after-notok 10_7 can never be satisfied");
+  EXPECT_EQ(refusal({job(10, After::NotOk)}), "found") << "one is enough";
+  end(11, Outcome::Done);
+  EXPECT_EQ(refusal({job(10, After::NotOk)}), "found") << "one may end otherwise yet";
+  end(12, Outcome::Done);
+  EXPECT_EQ(refusal({job(10, After::NotOk)}),
+            "after: all tasks of array 10 ended well: after-notok 10 can never be satisfied");
 }
 
 /// A row that was dropped is not there, and nobody knows how it ended.

@@ -210,19 +210,44 @@ TEST_F(Arrays, AreTheSameByTheirNameAndByTheirNumber) {
 }
 
 /// Whether it ended before the other was submitted or after.
-TEST_F(Arrays, ATaskIsCalledByItsHandleInTheNoteOfAJobThatItKeptFromStarting) {
+TEST_F(Arrays, ATaskIsCalledByItsHandleWhereItKeepsAJobFromStarting) {
   const int array = submit("1-3");
-  const auto follow = [&] {
-    Json more = test::kNoGpus;
-    more["after"] = {{{"job", array}, {"task", 2}, {"when", "after-ok"}}};
-    return rig_.submit("true", more);
-  };
-  const int before = follow();
+  Json more = test::kNoGpus;
+  more["after"] = {{{"job", array}, {"task", 2}, {"when", "after-ok"}}};
+  const int before = rig_.submit("true", more);
   rig_.folder().write("go", "");
-  const std::string note = "never started: job " + task(array, 2) +
-                           " ended as failed, and it was to start only if that ended well";
-  EXPECT_EQ(rig_.wait_end(before)["note"], note);
-  EXPECT_EQ(rig_.wait_end(follow())["note"], note);
+  EXPECT_EQ(rig_.wait_end(before)["note"],
+            "never started: job " + task(array, 2) +
+                " ended as failed, and it was to start only if that ended well");
+  const std::string handle = task(array, 2);
+  EXPECT_EQ(berth({"submit", "--gpus", "0", "--after", handle, "--", "true"}).err,
+            "berth: --after: job " + handle + " ended as failed: --after-ok " + handle +
+                " can never be satisfied\n");
+}
+
+/// The usual job that cleans up: one task failed, the others ended well.
+TEST_F(Arrays, ThatDidNotEndWellAsAWholeLetAJobStartThatWaitsForThat) {
+  const int array = submit("1-3");
+  const std::string number = std::to_string(array);
+  const auto follow = [&](const char* option) {
+    const Ran ran = berth({"submit", "--gpus", "0", option, number, "--", "true"});
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    return std::stoi(ran.out);
+  };
+  const int cleanup = follow("--after-notok");
+  const int any = follow("--after-any");
+  const int ok = follow("--after-ok");
+  EXPECT_EQ(get("/v1/jobs/" + std::to_string(cleanup))["reason"],
+            "waits for 3 tasks of array " + number + " to end, and not all well");
+  EXPECT_EQ(get("/v1/jobs/" + std::to_string(cleanup))["after"][1],
+            Json({{"job", array + 1}, {"when", "after-notok"}, {"array", array}}));
+  rig_.kill();
+  rig_.start();
+  rig_.folder().write("go", "");
+  EXPECT_EQ(rig_.wait_end(cleanup)["state"], "done");
+  EXPECT_EQ(rig_.wait_end(any)["state"], "done");
+  EXPECT_EQ(rig_.wait_end(ok)["state"], "cancelled");
+  EXPECT_EQ(rig_.wait_end(follow("--after-notok"))["state"], "done") << "after its end";
 }
 
 }  // namespace

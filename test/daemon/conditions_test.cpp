@@ -12,6 +12,7 @@
 #include "daemon/dag.hpp"
 #include "daemon/rig.hpp"
 #include "support/paths.hpp"
+#include "support/process.hpp"
 
 namespace berth {
 namespace {
@@ -45,11 +46,11 @@ class Conditional : public testing::Test {
   int submit(const std::string& script, const Json& more = Json::object()) {
     return rig_.submit(script, none_and(more));
   }
-  Rig::Answer post(Json body) {
+  Rig::Answer post(Json body, const std::string& target = "/v1/jobs") {
     body["command"] = {"true"};
     body["directory"] = "/";
     body["environment"] = Json::array();
-    return rig_.request("POST", "/v1/jobs", no_gpus_and(std::move(body)));
+    return rig_.request("POST", target, no_gpus_and(std::move(body)));
   }
   Json why(int id) { return rig_.request("GET", path(id, "/why")).body; }
 
@@ -90,8 +91,34 @@ TEST_F(Conditional, OneThatEndedLongAgoCountsAsItEnded) {
   rig_.wait_end(good);
   rig_.wait_end(bad);
   EXPECT_EQ(rig_.wait_end(submit("true", on(good)))["state"], "done");
-  EXPECT_EQ(rig_.wait_end(submit("true", on(bad)))["state"], "cancelled");
   EXPECT_EQ(rig_.wait_end(submit("true", on(bad, "after-notok")))["state"], "done");
+  const std::string number = std::to_string(bad);
+  for (const char* const target : {"/v1/jobs", "/v1/jobs?dry_run=true"}) {
+    const Rig::Answer never = post(on(bad), target);
+    EXPECT_EQ(never.status, 400);
+    EXPECT_EQ(never.body["error"], "after: job " + number + " ended as failed: after-ok " + number +
+                                       " can never be satisfied");
+  }
+}
+
+/// One that fails at once is there no longer when the next are submitted, who wait for it.
+TEST_F(Conditional, AFileOfJobsIsThereBeforeAnyOfThemStarts) {
+  const std::string file =
+      rig_.folder().write("jobs.toml",
+                          "[defaults]\ngpus = 0\n"
+                          "[jobs.fails]\ncommand = ['false']\n"
+                          "[jobs.never]\ncommand = ['true']\nafter = ['fails']\n"
+                          "[jobs.cleanup]\ncommand = ['true']\nafter-notok = ['fails']\n"
+                          "[jobs.held]\ncommand = ['true']\nhold = true\n");
+  const test::Ran ran =
+      test::run_program("berth", {"submit", "--socket", rig_.socket(), "--json", "--file", file});
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const Json jobs = Json::parse(ran.out)["jobs"];
+  ASSERT_EQ(jobs.size(), 4U);
+  EXPECT_EQ(rig_.wait_end(jobs[0]["id"])["state"], "failed");
+  EXPECT_EQ(rig_.wait_end(jobs[1]["id"])["state"], "cancelled");
+  EXPECT_EQ(rig_.wait_end(jobs[2]["id"])["state"], "done");
+  EXPECT_EQ(rig_.job(jobs[3]["id"])["state"], "held") << "as the file has it";
 }
 
 TEST_F(Conditional, WhatCannotBeIsRefused) {

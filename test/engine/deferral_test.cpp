@@ -110,6 +110,71 @@ TEST_F(Deferral, AJobThatNeverCanEndsWithThoseBehindItAndSaysWhy) {
   EXPECT_EQ(rig_.state(cleanup), JobState::Queued);
 }
 
+/// As Slurm has it: the whole array has ended, and one of its jobs at least not well.
+TEST_F(Deferral, OfAnArrayAsAWholeOneJobThatDidNotEndWellIsEnough) {
+  for (const int bad : {0, 1, 2, 3}) {  // 3: none
+    const std::vector<JobId> array = {run(), run(), run()};
+    std::vector<Dependency> on;
+    for (const JobId job : array) {
+      on.push_back({.job = job, .when = After::NotOk, .array = array[0]});
+    }
+    const JobId cleanup = rig_.submit(after(on));
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(rig_.state(cleanup), JobState::Deferred) << bad << " " << i;
+      end(array[static_cast<std::size_t>(i)], i == bad ? Outcome::Failed : Outcome::Done);
+    }
+    ASSERT_EQ(rig_.knows(cleanup), bad < 3);
+    if (bad == 3) continue;
+    EXPECT_EQ(rig_.state(cleanup), JobState::Queued);
+    rig_.tell({CancelAsked{cleanup}});
+  }
+}
+
+TEST_F(Deferral, OfAnArrayThatEndedWellTheArrayIsNamed) {
+  const std::vector<JobId> array = {run(), run()};
+  const JobId cleanup =
+      rig_.submit(after({{.job = array[0], .when = After::NotOk, .array = array[0]},
+                         {.job = array[1], .when = After::NotOk, .array = array[0]}}));
+  end(array[1]);
+  rig_.exited(array[0]);
+  std::vector<std::string> notes;
+  for (const Effect& effect : rig_.released(array[0]).list) {
+    const auto* const finished = std::get_if<Finished>(&effect);
+    if (finished != nullptr && finished->job == cleanup) notes.push_back(finished->note);
+  }
+  EXPECT_EQ(notes, std::vector<std::string>{"never started: all tasks of array 1 ended well, and "
+                                            "it was to start only if one did not"});
+}
+
+TEST_F(Deferral, AnArrayWhoseJobsEndInOneStepOrBeforeCountsAsAWhole) {
+  const JobId first = run();
+  const auto both = [&](std::optional<Outcome> ended) {
+    return after({{.job = first, .when = After::NotOk, .array = first},
+                  {.job = JobId(40), .when = After::NotOk, .ended = ended, .array = first}});
+  };
+  const JobId waits = rig_.submit(both(Outcome::Failed));
+  EXPECT_EQ(rig_.state(waits), JobState::Deferred) << "one has not ended";
+  const JobId never = rig_.submit(both(Outcome::Done));
+  end(first);
+  EXPECT_EQ(rig_.state(waits), JobState::Queued);
+  EXPECT_FALSE(rig_.knows(never));
+}
+
+TEST_F(Deferral, ATaskThatKeptAJobFromStartingIsNamedByItsHandle) {
+  const auto array = submit_array(2, 0);
+  const JobId follower = rig_.submit(after(array[1], After::Ok));
+  rig_.start(array[1], {0});
+  rig_.tell({Started{array[1], Attempt(1)}});
+  rig_.exited(array[1], Outcome::Failed, 3);
+  std::string note;
+  for (const Effect& effect : rig_.released(array[1]).list) {
+    const auto* const finished = std::get_if<Finished>(&effect);
+    if (finished != nullptr && finished->job == follower) note = finished->note;
+  }
+  EXPECT_EQ(note, "never started: job " + std::to_string(array[0].value()) +
+                      "_1 ended as failed, and it was to start only if that ended well");
+}
+
 TEST_F(Deferral, AJobThatEndedBeforeOrInTheSameStepCounts) {
   JobSpec spec = after({{.job = JobId(1), .when = After::Ok, .ended = Outcome::Done}});
   const JobId first = run();  // number 1

@@ -212,6 +212,26 @@ TEST_F(Scene, NamesWhoBlocksTheJobItWaitsFor) {
   EXPECT_EQ(found.unplanned, std::vector{JobId(1)});
 }
 
+/// In the run every job ends well.
+TEST_F(Scene, SaysOfWhatStartsOnlyAfterAFailureThatItNeverWillIfThereIsNone) {
+  const JobId job = submit(of(4_GiB, seconds(100)));
+  JobSpec cleanup = of(4_GiB);
+  cleanup.conditions = Conditions{.after = {{.job = job, .when = After::NotOk}}};
+  const Forecast of_job = look(submit(cleanup));
+  EXPECT_FALSE(of_job.start);
+  EXPECT_EQ(of_job.text, "it will never start if job 1 ends as done");
+  JobSpec task = of(4_GiB, seconds(100));
+  std::vector<Dependency> whole;
+  for (const std::int64_t number : {7, 8}) {
+    task.conditions = Conditions{.array = {.first = JobId(3), .task = number, .tasks = 2}};
+    whole.push_back({.job = submit(task), .when = After::NotOk, .array = JobId(3)});
+  }
+  cleanup.conditions = Conditions{.after = {{.job = JobId(4), .when = After::NotOk}}};
+  EXPECT_EQ(look(submit(cleanup)).text, "it will never start if job 3_8 ends as done");
+  cleanup.conditions = Conditions{.after = whole};
+  EXPECT_EQ(look(submit(cleanup)).text, "it will never start if all tasks of array 3 end well");
+}
+
 TEST_F(Scene, TheQueueAheadGoesFirst) {
   submit(of(20_GiB, seconds(100)));
   const JobId second = submit(of(20_GiB, seconds(50)));

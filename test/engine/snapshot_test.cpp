@@ -442,5 +442,24 @@ TEST(SnapshotDamage, WhoWaitsForAJobThatIsPutAsideHearsThatItIsLost) {
   EXPECT_EQ(view.find(JobId(6))->state, JobState::Queued);
 }
 
+/// One of an array was lost; the others have only to end.
+TEST(SnapshotDamage, OfAnArrayOneThatIsPutAsideIsOneThatDidNotEndWell) {
+  Frame frame = small_frame();
+  Job bad = frame.jobs[2];
+  bad.spec.conditions = Conditions{.begin = kNever};
+  frame.jobs[2] = bad;
+  Job follower = bad;
+  follower.id = JobId(frame.jobs.back().id.value() + 1);
+  follower.state = JobState::Deferred;
+  follower.spec.conditions =
+      Conditions{.after = {{.job = JobId(2), .when = After::NotOk, .array = JobId(2)},
+                           {.job = JobId(3), .when = After::NotOk, .array = JobId(2)}}};
+  frame.jobs.push_back(follower);
+  auto salvaged = Engine::salvage(bytes_of(frame), fifo());
+  ASSERT_TRUE(salvaged.has_value()) << salvaged.error().message;
+  const std::vector<Dependency> left = {{.job = JobId(2), .when = After::Any, .array = JobId(2)}};
+  EXPECT_EQ(salvaged->engine.view().find(follower.id)->spec.conditions->after, left);
+}
+
 }  // namespace
 }  // namespace berth::test
