@@ -1,6 +1,7 @@
 #include "cli/why_text.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "cli/amounts.hpp"
 #include "cli/job_choice.hpp"
@@ -177,6 +178,20 @@ void add_hints(Page& page, const Json& why, double now) {
   }
 }
 
+/// `jobs 1, 2; and job 9, which has to start before`.
+std::string must_end_text(const Json& why) {
+  const Json& all = part_of(why, "must_end");
+  const Json& waiting = part_of(why, "must_start");
+  if (!all.is_array() || !waiting.is_array() || waiting.empty()) return job_list(all, why);
+  Json there = Json::array();
+  std::ranges::copy_if(all, std::back_inserter(there), [&](const Json& job) {
+    return std::ranges::find(waiting, job) == waiting.end();
+  });
+  const std::string text = job_list(there, why);
+  return text + (text.empty() ? "" : "; and ") + job_list(waiting, why) + ", which " +
+         (waiting.size() == 1 ? "has" : "have") + " to start before";
+}
+
 void add_all(Page& page, const Json& why, double now) {
   page.line("reason", opening_of(text_of(why, "reason")));
   page.line("waits for", waits_for(why));
@@ -186,7 +201,7 @@ void add_all(Page& page, const Json& why, double now) {
       page.line(printable(text_of(shortage, "name")), shortage_text(shortage, why, now));
     }
   }
-  page.line("must end", job_list(part_of(why, "must_end"), why));
+  page.line("must end", must_end_text(why));
   page.line("reserved", reservation_text(why, now));
   page.line("not to delay", job_list(part_of(why, "must_not_delay"), why));
   page.line("others", printable(text_of(why, "passing")));

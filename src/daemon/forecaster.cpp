@@ -255,6 +255,7 @@ void add_forecast(Json& json, const Forecast& found) {
                               {"by", word_json(milestone.basis)}});
   }
 }
+  json["must_start"] = ids_json(found.must_start);
 
 Json starts_json(const std::vector<PredictedStart>& starts) {
   Json list = Json::array();
@@ -276,13 +277,21 @@ Json ends_json(const std::vector<PredictedEnd>& ends) {
 
 /// Has every key, so that a reader need not check which are there.
 Json blank(std::string_view policy) {
-  return {{"policy", policy},          {"reason", ""},
-          {"reason_brief", ""},        {"why", nullptr},
-          {"not_before_at", nullptr},  {"fitting_gpus", nullptr},
-          {"lacking", Json::array()},  {"must_not_delay", Json::array()},
-          {"reservation", nullptr},    {"gate", nullptr},
-          {"must_end", Json::array()}, {"hints", Json::array()},
-          {"handles", Json::object()}, {"passing", ""}};
+  return {{"policy", policy},
+          {"reason", ""},
+          {"reason_brief", ""},
+          {"why", nullptr},
+          {"not_before_at", nullptr},
+          {"fitting_gpus", nullptr},
+          {"lacking", Json::array()},
+          {"must_not_delay", Json::array()},
+          {"reservation", nullptr},
+          {"gate", nullptr},
+          {"must_end", Json::array()},
+          {"must_start", Json::array()},
+          {"hints", Json::array()},
+          {"handles", Json::object()},
+          {"passing", ""}};
 }
 
 std::string state_reason(JobState state) {

@@ -172,6 +172,7 @@ void ForwardRun::answer_what_is_under_way() {
   const ClusterView view = engine_.view();
   for (const JobId id : view.running()) {
     const Job& job = *view.find(id);
+    there_.insert(id);
     if (job.state == JobState::Starting) inputs_.emplace_back(Started{id, job.attempt});
     if (job.state == JobState::Stopping) inputs_.emplace_back(Released{id, job.attempt});
   }
@@ -302,7 +303,7 @@ void ForwardRun::predict(const Job& job) {
   done_ = true;
   found_.start = job.since;
   found_.placement = placement_of(job.grant);
-  found_.must_end = needed_of(leaving_, engine_.view(), job);
+  note_must_end(needed_of(leaving_, engine_.view(), job));
   found_.confidence = confidence();
   found_.text = text_of(found_, has_outlived_);
 }
@@ -324,11 +325,18 @@ void ForwardRun::note_leaving(JobId id) {
       {.job = id, .user = job->spec.user, .grant = job->grant, .from = job->since, .at = now_});
 }
 
+void ForwardRun::note_must_end(std::vector<JobId> jobs) {
+  found_.must_start.clear();
+  std::ranges::copy_if(jobs, std::back_inserter(found_.must_start),
+                       [&](JobId id) { return !there_.contains(id); });
+  found_.must_end = std::move(jobs);
+}
+
 /// Where the run ends without a start.
 void ForwardRun::name_what_is_in_the_way() {
   const Job* const job = engine_.view().find(target_);
   if (job != nullptr && is_waiting(job->state)) {
-    found_.must_end = in_the_way_of(leaving_, engine_.view(), target_);
+    note_must_end(in_the_way_of(leaving_, engine_.view(), target_));
     for (const JobId id : found_.must_end) note_handle(id);
   }
 }

@@ -77,6 +77,7 @@ struct Forecast {
   /// start is unknown: those in its way that do not leave in this run, and those that have to leave
   /// beside them.
   std::vector<JobId> must_end;
+  std::vector<JobId> must_start;         ///< Of these, the ones that wait now; ascending.
   std::map<JobId, std::string> handles;  ///< Of the tasks of arrays among all of these.
   std::string text;                      ///< The basis, or why the start is unknown; one line.
 };
@@ -154,6 +155,7 @@ class ForwardRun {
   void note_leaving(JobId id);
   void predict(const Job& job);
   void name_what_is_in_the_way();
+  void note_must_end(std::vector<JobId> jobs);
   Confidence confidence() const;
   void give_up(std::string why);
   void name_the_unplanned();
@@ -161,6 +163,7 @@ class ForwardRun {
   Engine engine_;
   JobId target_;             ///< 0: all that wait.
   std::set<JobId> awaited_;  ///< Of those, the ones that have not started.
+  std::set<JobId> there_;    ///< Those with a berth as the run began.
   std::vector<PredictedStart> starts_;
   PastRuns past_;  ///< Before the run began: those of the run itself are made up.
   ForecastOptions options_;

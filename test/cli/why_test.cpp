@@ -167,6 +167,19 @@ TEST(WhyPage, SaysByWhenItJoinsAGpuThatIsBusy) {
 TEST(WhyPage, BreaksNoWord) {
   const Json why = Json::parse(kWaiting);
   const std::string page = cli::why_page(why, 1000, {.terminal = true, .width = 60});
+TEST(WhyPage, SaysOfJobsThatWaitThatTheyHaveToStartBefore) {
+  const auto page_of = [](const char* jobs) {
+    return cli::why_page(Json::parse(std::string(R"({"id":3,"state":"queued",)") + jobs + "}"),
+                         1000, {});
+  };
+  EXPECT_THAT(page_of(R"("must_end":[1,2],"must_start":[2])"),
+              HasSubstr("must end      job 1; and job 2, which has to start before\n"));
+  EXPECT_THAT(page_of(R"("must_end":[1,2],"must_start":[1,2])"),
+              HasSubstr("must end      jobs 1, 2, which have to start before\n"));
+  EXPECT_THAT(page_of(R"("must_end":[1,2],"must_start":[])"),
+              HasSubstr("must end      jobs 1, 2\n"));
+}
+
   EXPECT_THAT(page, HasSubstr("reason        needs 8 GiB on one GPU; none of the 2 GPUs has\n"
                               "              room for it\n"));
 }

@@ -236,6 +236,18 @@ TEST_F(Hints, WhatMustEndIsWhatEndsInThePrediction) {
   EXPECT_THAT(found.must_end, ElementsAre(ends));
 }
 
+TEST_F(Hints, OneThatMustEndAndWaitsItselfMustStart) {
+  use("fifo", 1);
+  submit(of(20_GiB, minutes(10)));
+  const JobId ahead = submit(of(20_GiB, minutes(10)));
+  const JobId waits = submit(of(20_GiB, minutes(10)));
+  const Forecast found = forecast(copy(), waits);
+  EXPECT_EQ(found.start, kStart + minutes(20));
+  EXPECT_THAT(found.must_end, testing::Contains(ahead));
+  EXPECT_THAT(found.must_start, ElementsAre(ahead));
+  EXPECT_THAT(forecast(copy(), ahead).must_start, IsEmpty());
+}
+
 TEST_F(Hints, OneThatEndsBeforeAndIsInNobodysWayNeedNotEnd) {
   use("fifo-skip", 2);
   submit(on(0, of(20_GiB, hours(1))));
