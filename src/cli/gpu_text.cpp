@@ -133,9 +133,12 @@ std::string gpu_lines(const Json& gpu, const Look& look) {
   }
   if (const Json& drain = part_of(gpu, "drained"); drain.is_object()) {
     const std::string reason = printable(text_of(drain, "reason"));
-    std::string text = ", drained" + (reason.empty() ? "" : ": " + reason);
-    if (const auto until = number_of(drain, "until_at")) text += ", until " + instant_text(until);
+    const std::string text = ", drained by " + printable(text_of(drain, "text")) +
+                             (reason.empty() ? "" : " (" + reason + ")");
     line += painted(text, Colour::Yellow, look);
+  }
+  if (const std::string by = printable(text_of(gpu, "not_given")); !by.empty()) {
+    line += painted(", not given to berthd (" + by + ")", Colour::Yellow, look);
   }
   line += painted(reserved_text(part_of(gpu, "reserved")), Colour::Yellow, look);
   if (is_set(gpu, "pressure")) line += painted(", under pressure", Colour::Red, look);

@@ -67,12 +67,12 @@ std::string holders_text(const Json& shortage, const Json& why) {
 }
 
 std::string shortage_text(const Json& shortage, const Json& why, double now) {
-  if (const Json& reserved = part_of(shortage, "reserved"); reserved.is_object()) {
-    const std::string text = "is reserved for " + printable(text_of(reserved, "text"));
-    if (number_of(reserved, "from_at").value_or(0) <= now) return text;
-    return text + "; before that, for jobs whose time limit ends them in time";
+  if (const std::string closed = printable(text_of(shortage, "text")); !closed.empty()) {
+    const Json& reserved = part_of(shortage, "reserved");
+    const bool comes = text_of(shortage, "why") == "reservation" &&
+                       number_of(reserved, "from_at").value_or(0) > now;
+    return closed + (comes ? "; before that, for jobs whose time limit ends them in time" : "");
   }
-  if (text_of(shortage, "why") == "health") return "is out of service";
   const auto lacking = integer_of(shortage, "lacking_bytes").value_or(0);
   const std::string what = lacking > 0 ? "lacks " + mib_text(lacking) : "may not be shared with it";
   return what + holders_text(shortage, why);

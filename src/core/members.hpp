@@ -86,7 +86,7 @@ inline auto members(Settings& v) {
   return std::tie(v.admission, v.limits, v.user_limits, v.service_half_life, v.max_failed_starts,
                   v.can_suspend, v.own_priority, v.ends_at_limit);
 }
-inline auto members(Drain& v) { return std::tie(v.until, v.by, v.reason); }
+inline auto members(Drain& v) { return std::tie(v.until, v.by, v.reason, v.shown); }
 inline auto members(Reservation& v) {
   return std::tie(v.gpus, v.users, v.from, v.until, v.by, v.reason, v.shown);
 }

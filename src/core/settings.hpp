@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,8 +46,10 @@ inline constexpr PreemptionBounds kUnbounded{.most = std::numeric_limits<std::in
 /// Why a GPU takes no more jobs.
 struct Drain {
   Instant until = kNever;
-  UserId by;
-  std::string reason;
+  /// Nobody: the shell was not given the GPU, and the reason says by what.
+  std::optional<UserId> by = std::nullopt;
+  std::string reason = {};
+  std::string shown = {};  ///< Who and until when, as its shell says it: `bob until 18:00`.
 
   bool operator==(const Drain&) const = default;
 };

@@ -22,6 +22,7 @@ enum class Why : std::uint8_t {
   Limit,        ///< Its user is at a limit.
   Reservation,  ///< A place is there, but kept for another job.
   Health,       ///< It would fit were no GPU out of service.
+  Drain,        ///< The same, where all of these are drained. Said of a refusal for Health.
   Order,        ///< A place may be there, but jobs ahead of it come first.
   Patience,     ///< A place is there, but the policy lets the job wait for a better one.
   Locality,     ///< Enough GPUs can take it, but not together as the placement wants them.

@@ -981,6 +981,15 @@ class Api {
                       {"input", command->attach.has_value()}});
   }
 
+  /// Of GPUs that are asked for by their numbers; "" if berthd was given them all.
+  std::string why_not_ours(const std::optional<std::vector<std::uint32_t>>& gpus) const {
+    std::string why;
+    for (std::size_t i = 0; gpus && why.empty() && i < gpus->size(); ++i) {
+      why = daemon_.why_not_ours(GpuId((*gpus)[i]));
+    }
+    return why;
+  }
+
   enum class Draining : std::uint8_t { Begin, End };
 
   void drain(const Exchange& exchange, Draining what) {
@@ -991,23 +1000,15 @@ class Api {
     on_loop(exchange, [this, wish = *wish, by, what, gpus](const Exchange& asked) {
       if (!has(Rights::Operator, asked)) return;
       std::vector<Input> inputs;
-      const auto is_excluded = [&](std::uint32_t gpu) {
-        return !daemon_.why_excluded(GpuId(gpu)).empty();
-      };
-      if (wish.gpus) {
-        const auto excluded = std::ranges::find_if(*wish.gpus, is_excluded);
-        if (excluded != wish.gpus->end()) {
-          return refuse(asked, 409,
-                        "GPU " + std::to_string(*excluded) + ": is " +
-                            daemon_.why_excluded(GpuId(*excluded)) +
-                            "; change that, and reload or start berthd again");
-        }
+      if (const std::string why = why_not_ours(wish.gpus); !why.empty()) {
+        return refuse(asked, 409, why);
       }
+      const std::string shown = drained_as(names_.of(by.value()), wish.until, daemon_.now());
       const auto add = [&](std::uint32_t gpu) {
-        if (is_excluded(gpu)) return;
+        if (!daemon_.not_given_by(GpuId(gpu)).empty()) return;
         std::optional<Drain> drain;
         if (what == Draining::Begin) {
-          drain = Drain{.until = wish.until, .by = by, .reason = wish.reason};
+          drain = Drain{.until = wish.until, .by = by, .reason = wish.reason, .shown = shown};
         }
         inputs.emplace_back(Drained{GpuId(gpu), std::move(drain)});
       };
@@ -1046,7 +1047,12 @@ class Api {
       if (!has(Rights::Operator, asked)) return;
       const ClusterView view = daemon_.keeper().engine().view();
       const Instant now = daemon_.now();
+      if (const std::string why = why_not_ours(wish.gpus); !why.empty()) {
+        return refuse(asked, 409, why);
+      }
       Reservation made = wanted;
+      std::erase_if(made.gpus, [&](GpuId gpu) { return !daemon_.not_given_by(gpu).empty(); });
+      if (made.gpus.empty()) return refuse(asked, 409, "gpus: berthd was given none");
       made.from = std::max(wish.from.value_or(now), now);
       if (made.until <= made.from) return refuse(asked, 400, "until_at: is not after it begins");
       made.shown = shown_as(wish.users, made, now);

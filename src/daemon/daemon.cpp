@@ -31,8 +31,7 @@ constexpr Duration kSaveEnergy = seconds(30);
 constexpr std::int64_t kNearlyFull = 50;  ///< Of a GPU, a part this small is as good as nothing.
 constexpr const char* kJournal = "/run/systemd/journal/socket";
 constexpr Duration kOddAhead = minutes(10);  ///< Of the clock: the journal.
-constexpr std::string_view kExcluded = "excluded by `exclude` in berth.toml";
-constexpr std::string_view kNotGiven = "not given to berthd: ";
+constexpr std::string_view kExclude = "`exclude` in berth.toml";
 constexpr std::string_view kOveruse = "beyond its grant: ";
 constexpr int kInternalError = 500;
 constexpr int kInsufficientStorage = 507;
@@ -660,9 +659,16 @@ void Daemon::open_overuse_watch() {
               }});
 }
 
-std::string Daemon::why_excluded(GpuId gpu) const {
-  if (given_.others.contains(gpu)) return std::string(kNotGiven) + given_.by;
-  return options_.exclude.contains(gpu) ? std::string(kExcluded) : "";
+std::string Daemon::not_given_by(GpuId gpu) const {
+  if (given_.others.contains(gpu)) return given_.by;
+  return options_.exclude.contains(gpu) ? std::string(kExclude) : "";
+}
+
+std::string Daemon::why_not_ours(GpuId gpu) const {
+  const std::string by = not_given_by(gpu);
+  if (by.empty()) return "";
+  return "GPU " + std::to_string(gpu.value()) + ": was not given to berthd (" + by +
+         "); change that, and reload or start berthd again";
 }
 
 std::optional<std::string> Daemon::why_not_given(const GpuRequest& asked) const {
@@ -687,14 +693,11 @@ std::vector<Input> Daemon::exclusions() const {
   for (std::uint32_t g = 0; g < machine_.devices.list.size(); ++g) {
     const GpuId gpu(g);
     const auto drain = drains.find(gpu);
-    const std::string is = drain == drains.end() ? "" : drain->second.reason;
-    const bool is_ours = is == kExcluded || is.starts_with(kNotGiven);
-    const std::string why = why_excluded(gpu);
-    if (is_ours ? why == is : why.empty()) continue;
+    const bool is_ours = drain != drains.end() && !drain->second.by;
+    const std::string by = not_given_by(gpu);
+    if (is_ours ? by == drain->second.reason : by.empty()) continue;
     std::optional<Drain> wanted;
-    if (!why.empty()) {
-      wanted = Drain{.until = kNever, .by = UserId(::geteuid()), .reason = why};
-    }
+    if (!by.empty()) wanted = Drain{.reason = by};
     inputs.emplace_back(Drained{gpu, std::move(wanted)});
   }
   return inputs;

@@ -106,8 +106,10 @@ class Daemon {
     std::vector<std::string> warnings;
   };
   Expected<Reloaded> reload();
-  /// Why a GPU takes no jobs by the configuration, or as berthd was not given it; "" if it may.
-  std::string why_excluded(GpuId gpu) const;
+  /// What keeps a GPU from berthd, the configuration or its environment; "" if nothing does.
+  std::string not_given_by(GpuId gpu) const;
+  /// The same, for a person who asks for such a GPU.
+  std::string why_not_ours(GpuId gpu) const;
   const GivenGpus& given() const { return given_; }
   /// `request: asks 4 GPUs, ...` of one that the GPUs that berthd was given can never meet.
   std::optional<std::string> why_not_given(const GpuRequest& asked) const;

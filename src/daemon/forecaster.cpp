@@ -58,6 +58,8 @@ std::string_view word(Why why) {
       return "reservation";
     case Why::Health:
       return "health";
+    case Why::Drain:
+      return "drain";
     case Why::Order:
       return "order";
     case Why::Patience:
@@ -124,6 +126,10 @@ std::string without_name(const std::string& text) {
   return colon == std::string::npos ? text : text.substr(colon + 2);
 }
 
+Json drained_json(const Drain& drain) {
+  return {{"text", drain.shown}, {"reason", drain.reason}, {"until_at", instant_json(drain.until)}};
+}
+
 Json shortage_json(const Shortage& shortage, const ClusterView& view) {
   Json holders = Json::array();
   for (const JobId id : shortage.holders) {
@@ -142,10 +148,15 @@ Json shortage_json(const Shortage& shortage, const ClusterView& view) {
                 {"from_at", instant_json(made.from)},
                 {"until_at", instant_json(made.until)}};
   }
+  const auto drain = view.drains().find(shortage.gpu);
+  const bool is_drained = drain != view.drains().end();
+  const bool is_given = !is_drained || drain->second.by;
   return {{"gpu", shortage.gpu.value()},
           {"name", gpu_name(view.cluster(), shortage.gpu)},
+          {"text", closed_text(shortage, view)},
           {"reserved", std::move(reserved)},
-          {"why", word(shortage.why)},
+          {"drained", is_drained && is_given ? drained_json(drain->second) : Json()},
+          {"why", is_given ? word(shortage.why) : "not-given"},
           {"lacking_bytes", shortage.lacking.raw()},
           {"foreign_bytes", view.use().gpu(shortage.gpu).foreign.raw()},
           {"holders", std::move(holders)}};
@@ -244,6 +255,7 @@ void add_forecast(Json& json, const Forecast& found) {
   json["rests_on"] = found.text;
   json["start_gpus"] = found.start ? gpus_json(found.placement) : Json::array();
   json["must_end"] = ids_json(found.must_end);
+  json["must_start"] = ids_json(found.must_start);
   json["no_known_end"] = ids_json(found.unplanned);
   add_handles(json, found);
   json["before_count"] = found.before_count;
@@ -255,7 +267,6 @@ void add_forecast(Json& json, const Forecast& found) {
                               {"by", word_json(milestone.basis)}});
   }
 }
-  json["must_start"] = ids_json(found.must_start);
 
 Json starts_json(const std::vector<PredictedStart>& starts) {
   Json list = Json::array();

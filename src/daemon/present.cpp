@@ -580,9 +580,15 @@ Json Presenter::gpu(GpuId id, const Viewer& viewer) {
   }
   const auto drain = view.drains().find(id);
   if (drain == view.drains().end()) return json;
-  json["drained"] = {{"reason", drain->second.reason},
-                     {"by", names_.of(drain->second.by.value())},
-                     {"until_at", seconds_json(drain->second.until)}};
+  const Drain& drained = drain->second;
+  if (!drained.by) {
+    json["not_given"] = drained.reason;
+    return json;
+  }
+  json["drained"] = {{"reason", drained.reason},
+                     {"by", names_.of(drained.by->value())},
+                     {"until_at", seconds_json(drained.until)},
+                     {"text", drained.shown}};
   return json;
 }
 

@@ -49,6 +49,11 @@ std::string local_clock(Instant at, const char* form) {
   return text.data();
 }
 
+/// Without the date of what is over within a day.
+const char* form_until(Instant until, Instant now) {
+  return until - now < hours(24) ? "%H:%M" : "%Y-%m-%d %H:%M";
+}
+
 std::string comma_list(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
@@ -77,10 +82,14 @@ Expected<std::vector<UserId>> users_named(const std::vector<std::string>& typed)
 }
 
 std::string shown_as(const std::vector<std::string>& typed, const Reservation& made, Instant now) {
-  const char* const form = made.until - now < hours(24) ? "%H:%M" : "%Y-%m-%d %H:%M";
+  const char* const form = form_until(made.until, now);
   std::string text = comma_list(typed);
   if (made.from > now) text += " from " + local_clock(made.from, form);
   return text + " until " + local_clock(made.until, form);
+}
+
+std::string drained_as(const std::string& by, Instant until, Instant now) {
+  return until == kNever ? by : by + " until " + local_clock(until, form_until(until, now));
 }
 
 std::string conflict_of(const Reservation& made, const ClusterView& view) {

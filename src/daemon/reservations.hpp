@@ -19,6 +19,9 @@ Expected<std::vector<UserId>> users_named(const std::vector<std::string>& typed)
 /// is not over within a day. In the machine's zone.
 std::string shown_as(const std::vector<std::string>& typed, const Reservation& made, Instant now);
 
+/// `bob`, `bob until 18:00`: who drained a GPU, and until when, likewise.
+std::string drained_as(const std::string& by, Instant until, Instant now);
+
 /// Why it cannot be beside those there are: one for other users at the same time; "" if it can.
 std::string conflict_of(const Reservation& made, const ClusterView& view);
 

@@ -43,8 +43,9 @@ std::string tenancy_text(const GpuSpec& gpu, const GpuUse& use) {
 std::string shortage_text(const Shortage& shortage, const JobView& job, const ClusterView& view,
                           const ForeignUse& foreign) {
   const std::string name = gpu_name(view.cluster(), shortage.gpu);
-  if (shortage.reserved) return name + " " + reserved_text(shortage, view);
-  if (shortage.why == Why::Health) return name + " is out of service";
+  if (const std::string closed = closed_text(shortage, view); !closed.empty()) {
+    return name + " " + closed;
+  }
   const std::string holders = holders_text(shortage, view, foreign);
   const GpuUse& use = view.use().gpu(shortage.gpu);
   const bool wants_alone = takes_whole(ask_of(job)) || job.request().gpu.sharing == Sharing::Alone;
@@ -106,7 +107,8 @@ std::string brief_text(const Explanation& found, const JobView& job, const Clust
       if (found.behind.empty()) return "waits for a place that is reserved";
       return "would delay the reserved start of " + jobs_text(found.behind, view);
     case Why::Capacity:
-    case Why::Health: {
+    case Why::Health:
+    case Why::Drain: {
       const std::string text = capacity_text(found, job, view, foreign);
       return found.kept ? text + "; " + kept_text(*found.kept, view) : text;
     }

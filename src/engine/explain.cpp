@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <tuple>
 
 #include "core/handle.hpp"
@@ -34,21 +35,34 @@ std::optional<ReservationId> barring(const ClusterView& view, const GpuUse& use,
   return std::nullopt;
 }
 
-Why why_not(const GpuUse& use, bool is_reserved) {
-  if (!is_usable(use)) return Why::Health;
+Why why_not(const ClusterView& view, GpuId gpu, bool is_reserved) {
+  if (view.drains().contains(gpu)) return Why::Drain;
+  if (!is_usable(view.use().gpu(gpu))) return Why::Health;
   return is_reserved ? Why::Reservation : Why::Capacity;
 }
 
+/// It takes no job until a person does something, or until a time of theirs.
+bool is_out(const Shortage& shortage) {
+  return shortage.why == Why::Health || shortage.why == Why::Drain;
+}
+
+/// Without those that are out there are too few, however many jobs end.
+bool decide(const std::vector<Shortage>& shortages, std::int64_t missing) {
+  const auto out = std::ranges::count_if(shortages, is_out);
+  return out > 0 && std::ssize(shortages) - out < missing;
+}
+
+std::string drained_text(const Drain& drain) {
+  const std::string reason = drain.reason.empty() ? "" : " (" + drain.reason + ")";
+  if (!drain.by) return "was not given to berthd" + reason;
+  return "is drained" + (drain.shown.empty() ? "" : " by " + drain.shown) + reason;
+}
+
 std::string text_of(const Shortage& shortage, const ClusterView& view) {
-  const Cluster& cluster = view.cluster();
-  const auto found = view.drains().find(shortage.gpu);
-  const Drain* const drain = found == view.drains().end() ? nullptr : &found->second;
-  const std::string name = gpu_name(cluster, shortage.gpu);
-  if (drain != nullptr) {
-    return name + " is drained" + (drain->reason.empty() ? "" : " (" + drain->reason + ")");
+  const std::string name = gpu_name(view.cluster(), shortage.gpu);
+  if (const std::string closed = closed_text(shortage, view); !closed.empty()) {
+    return name + " " + closed;
   }
-  if (shortage.reserved) return name + " " + reserved_text(shortage, view);
-  if (shortage.why == Why::Health) return name + " is out of service";
   const std::string held =
       shortage.holders.empty() ? "" : " (held by " + list_of(shortage.holders, view) + ")";
   if (shortage.lacking > Bytes(0)) return name + " lacks " + to_text(shortage.lacking) + held;
@@ -219,10 +233,13 @@ std::string gate_text(const Explanation& found, const ClusterView& view) {
   return "by the rule of the policy it does not join the GPUs with room yet";
 }
 
-std::string reserved_text(const Shortage& shortage, const ClusterView& view) {
-  if (!shortage.reserved) return "";
-  const Reservation& reservation = view.calendar().at(*shortage.reserved);
-  return "is reserved for " + (reservation.shown.empty() ? "others" : reservation.shown);
+std::string closed_text(const Shortage& shortage, const ClusterView& view) {
+  if (shortage.why == Why::Drain) return drained_text(view.drains().at(shortage.gpu));
+  if (shortage.reserved) {
+    const Reservation& reservation = view.calendar().at(*shortage.reserved);
+    return "is reserved for " + (reservation.shown.empty() ? "others" : reservation.shown);
+  }
+  return shortage.why == Why::Health ? "is out of service" : "";
 }
 
 std::string gpu_name(const Cluster& cluster, GpuId gpu) {
@@ -282,14 +299,19 @@ Explanation explain(const ClusterView& view, JobId id, const std::optional<Refus
     }
     const auto reserved = barring(view, use, ask);
     found.nearest.push_back({.gpu = GpuId(g),
-                             .why = why_not(use, reserved.has_value()),
+                             .why = why_not(view, GpuId(g), reserved.has_value()),
                              .lacking = lacking(view.settings().admission, spec, use, ask),
                              .holders = {},
                              .reserved = reserved});
   }
-  std::ranges::sort(found.nearest, {}, [](const Shortage& shortage) {
-    return std::tuple(shortage.why, shortage.lacking, shortage.gpu);
+  const bool out_first = decide(found.nearest, job.gpus().raw() - found.fitting);
+  std::ranges::sort(found.nearest, {}, [&](const Shortage& shortage) {
+    return std::tuple(is_out(shortage) != out_first, shortage.why, shortage.lacking, shortage.gpu);
   });
+  const auto is_any = [&](Why why) {
+    return std::ranges::find(found.nearest, why, &Shortage::why) != found.nearest.end();
+  };
+  const Why out = is_any(Why::Drain) && !is_any(Why::Health) ? Why::Drain : Why::Health;
   if (found.nearest.size() > most) found.nearest.resize(most);
   for (Shortage& shortage : found.nearest) shortage.holders = holders_of(view, shortage.gpu);
   for (const Hold& hold : view.holds()) {
@@ -301,6 +323,8 @@ Explanation explain(const ClusterView& view, JobId id, const std::optional<Refus
   }
   const bool has_room = found.fitting >= job.gpus().raw() && found.host.empty();
   found.why = reason_for(decided ? std::optional(decided->refusal.why) : std::nullopt, has_room);
+  const bool is_for_out = found.why == Why::Health || (found.why == Why::Capacity && out_first);
+  if (is_for_out) found.why = out;
   if (decided) found.until = decided->refusal.until;
   if (decided) found.gate = decided->refusal.gate;
   if (found.why != Why::Patience) found.crowds.clear();

@@ -41,7 +41,9 @@ struct Explanation {
   std::int64_t accepted = 0;  ///< GPUs that the job accepts.
   std::int64_t fitting = 0;   ///< Of these, the ones that could take it now.
   std::string host;  ///< What of cores or host memory is not free anywhere; "" if they are.
-  std::vector<Shortage> nearest;  ///< Those that lack least first; at most `most` of them.
+  /// Those that lack least first; but those that take no jobs at all before them, where the others
+  /// are too few. At most `most`.
+  std::vector<Shortage> nearest;
   GateWord gate;                  ///< With Why::Patience: what it waits for,
   std::vector<Crowd> crowds;      ///< and where there is room.
   std::vector<JobId> behind;      ///< Jobs with a place kept, which this one must not delay.
@@ -70,6 +72,7 @@ constexpr Why reason_for(std::optional<Why> decided, bool has_room) {
       return *decided;
     case Why::Capacity:
     case Why::Health:
+    case Why::Drain:
       return has_room ? Why::Locality : *decided;
     case Why::Fits:
     case Why::Reservation:
@@ -98,8 +101,10 @@ std::string gate_text(const Explanation& found, const ClusterView& view);
 /// Whether others may start before a waiting job, and why, under such a policy.
 std::string passing_text(Passing::Who who, const Explanation& found);
 
-/// `is reserved for alice from 22:00 until 06:00`; "" if it is not.
-std::string reserved_text(const Shortage& shortage, const ClusterView& view);
+/// Why the GPU takes no job, or none of this user: `is drained by bob until 18:00 (new fan)`, `was
+/// not given to berthd (CUDA_VISIBLE_DEVICES=1,2)`, `is reserved for alice from 22:00 until 06:00`,
+/// `is out of service`. "" if it is in use.
+std::string closed_text(const Shortage& shortage, const ClusterView& view);
 /// `GPU 0` where there is one node, `NODE:0` else.
 std::string gpu_name(const Cluster& cluster, GpuId gpu);
 /// `job 4`, `jobs 4, 9`, `249 jobs, the first are 4, 9, 12`.

@@ -163,6 +163,7 @@ WaitReason Waits::reason(const Key& key, const Shape& shape, const Engine& engin
       return WaitReason::Order;
     case Why::Capacity:
     case Why::Health:
+    case Why::Drain:
       break;
   }
   return without_host ? WaitReason::Host : lack(key.ask, shape);

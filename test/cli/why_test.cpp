@@ -22,18 +22,18 @@ using testing::Not;
 using testing::StartsWith;
 using Json = nlohmann::json;
 
-const auto kWaiting = R"({"id":3,"state":"queued","policy":"easy","why":"capacity",
+const auto kWaiting = R"j({"id":3,"state":"queued","policy":"easy","why":"capacity",
   "reason":"needs 8 GiB on one GPU; none of the 2 GPUs has room for it; GPU 1 lacks 2.5 GiB",
   "fitting_gpus":0,
   "lacking":[{"gpu":1,"name":"GPU 1","why":"capacity","lacking_bytes":2621440001,"foreign_bytes":0,
               "holders":[{"job":1,"charge_bytes":8589934592},{"job":2,"charge_bytes":1073741824}]},
-             {"gpu":0,"name":"GPU 0","why":"health","lacking_bytes":0,"foreign_bytes":0,
-              "holders":[]}],
+             {"gpu":0,"name":"GPU 0","why":"drain","lacking_bytes":0,"foreign_bytes":0,
+              "text":"is drained by bob until 18:00 (new fan)","holders":[]}],
   "must_end":[1],"reservation":{"gpus":[1],"from_at":null},
   "must_not_delay":[],"passing":"no job behind it starts before it","predicted_start_at":null,
   "confidence":"unknown","rests_on":"it is not known when job 1 ends","no_known_end":[1],
   "before":[],
-  "before_count":0})";
+  "before_count":0})j";
 
 class WhyVerb : public testing::Test {
  protected:
@@ -52,7 +52,7 @@ TEST_F(WhyVerb, TellsWhatIsMissingAndWhoHoldsIt) {
             "job           3, queued\n"
             "reason        needs 8 GiB on one GPU; none of the 2 GPUs has room for it\n"
             "GPU 1         lacks 2501 MiB: job 1 holds 8 GiB, job 2 holds 1 GiB\n"
-            "GPU 0         is out of service\n"
+            "GPU 0         is drained by bob until 18:00 (new fan)\n"
             "must end      job 1\n"
             "reserved      GPU 1, as soon as it is free\n"
             "others        no job behind it starts before it\n"
@@ -164,9 +164,6 @@ TEST(WhyPage, SaysByWhenItJoinsAGpuThatIsBusy) {
   EXPECT_THAT(page, HasSubstr("may join      GPU 0 from "));
 }
 
-TEST(WhyPage, BreaksNoWord) {
-  const Json why = Json::parse(kWaiting);
-  const std::string page = cli::why_page(why, 1000, {.terminal = true, .width = 60});
 TEST(WhyPage, SaysOfJobsThatWaitThatTheyHaveToStartBefore) {
   const auto page_of = [](const char* jobs) {
     return cli::why_page(Json::parse(std::string(R"({"id":3,"state":"queued",)") + jobs + "}"),
@@ -180,6 +177,9 @@ TEST(WhyPage, SaysOfJobsThatWaitThatTheyHaveToStartBefore) {
               HasSubstr("must end      jobs 1, 2\n"));
 }
 
+TEST(WhyPage, BreaksNoWord) {
+  const Json why = Json::parse(kWaiting);
+  const std::string page = cli::why_page(why, 1000, {.terminal = true, .width = 60});
   EXPECT_THAT(page, HasSubstr("reason        needs 8 GiB on one GPU; none of the 2 GPUs has\n"
                               "              room for it\n"));
 }

@@ -177,12 +177,13 @@ TEST(Exclude, AGpuThatIsLeftOutTakesNoJobUntilTheConfigurationSaysOtherwise) {
   EXPECT_EQ(rig.wait_for(first, "running")["gpus"], Json({1}));
   const int second = rig.submit(test::kUntilGo, {{"vram_bytes", "20GiB"}});
   test::eventually("it says why", [&] {
-    return rig.job(second)["reason"].get<std::string>().find("excluded by `exclude`") !=
-           std::string::npos;
+    return rig.job(second)["reason"].get<std::string>().find(
+               "GPU 0 was not given to berthd (`exclude` in berth.toml)") != std::string::npos;
   });
   const auto undrained = rig.request("POST", "/v1/undrain", {{"gpus", {0}}});
   EXPECT_EQ(undrained.status, 409);
-  EXPECT_THAT(undrained.body["error"].get<std::string>(), HasSubstr("GPU 0: is excluded"));
+  EXPECT_THAT(undrained.body["error"].get<std::string>(),
+              HasSubstr("GPU 0: was not given to berthd (`exclude` in berth.toml)"));
   rig.kill();
   rig.start();
   EXPECT_EQ(rig.job(second)["state"], "queued");

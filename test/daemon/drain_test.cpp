@@ -32,10 +32,19 @@ TEST(Drain, KeepsJobsOffAGpuAndSaysWhyAcrossARestart) {
   EXPECT_EQ(drained.body["gpus"][0]["drained"]["reason"], "new fan");
   EXPECT_EQ(drained.body["gpus"][0]["healthy"], true);
   const int waits = rig.submit("true");
-  EXPECT_THAT(reason_of(rig, waits), HasSubstr("GPU 0 is drained (new fan)"));
+  const std::string by = drained.body["gpus"][0]["drained"]["by"];
+  const std::string why = "GPU 0 is drained by " + by + " (new fan)";
+  EXPECT_THAT(reason_of(rig, waits), HasSubstr(why));
   rig.kill();
   rig.start();
-  EXPECT_THAT(reason_of(rig, waits), HasSubstr("GPU 0 is drained (new fan)"));
+  EXPECT_THAT(reason_of(rig, waits), HasSubstr(why));
+  const Json answer = rig.request("GET", path(waits, "/why")).body;
+  EXPECT_EQ(answer["why"], "drain");
+  EXPECT_EQ(answer["reason_brief"], why);
+  EXPECT_EQ(answer["lacking"][0]["why"], "drain");
+  EXPECT_EQ(answer["lacking"][0]["text"], "is drained by " + by + " (new fan)");
+  EXPECT_EQ(answer["lacking"][0]["drained"],
+            Json({{"text", by}, {"reason", "new fan"}, {"until_at", nullptr}}));
   EXPECT_EQ(rig.job(there)["state"], "running");
   rig.folder().write("go", "");
   rig.wait_end(there);

@@ -118,8 +118,25 @@ TEST(GivenToBerthd, AreTheOnlyOnesThatJobsGet) {
   });
   EXPECT_EQ(rig.job(jobs[2])["state"], "queued");
   const Json gpus = rig.request("GET", "/v1/gpus").body["gpus"];
-  EXPECT_EQ(gpus[0]["drained"]["reason"], "not given to berthd: CUDA_VISIBLE_DEVICES=1,2");
-  EXPECT_FALSE(gpus[1].contains("drained"));
+  EXPECT_EQ(gpus[0]["not_given"], "CUDA_VISIBLE_DEVICES=1,2");
+  EXPECT_FALSE(gpus[0].contains("drained")) << "nobody drained it";
+  EXPECT_FALSE(gpus[1].contains("not_given"));
+  const Json lacking =
+      rig.request("GET", "/v1/jobs/" + std::to_string(jobs[2]) + "/why").body["lacking"];
+  EXPECT_EQ(lacking.back()["why"], "not-given");
+  EXPECT_EQ(lacking.back()["text"], "was not given to berthd (CUDA_VISIBLE_DEVICES=1,2)");
+  const Json others = {{"users", {"0"}}, {"until_at", 7e9}};
+  Json reservation = others;
+  reservation["gpus"] = {1, 3};
+  const auto reserve = rig.request("POST", "/v1/reserve", reservation);
+  EXPECT_EQ(reserve.status, 409);
+  EXPECT_EQ(reserve.body["error"],
+            "GPU 3: was not given to berthd (CUDA_VISIBLE_DEVICES=1,2); change that, and reload or "
+            "start berthd again");
+  reservation["gpus"] = "all";
+  EXPECT_EQ(rig.request("POST", "/v1/reserve", reservation).body["reservations"][0]["gpus"],
+            Json({1, 2}));
+  ASSERT_EQ(rig.request("POST", "/v1/unreserve", {{"reservations", {1}}}).status, 200);
   const auto many = rig.request(
       "POST", "/v1/jobs",
       {{"command", {"true"}}, {"directory", "/"}, {"environment", Json::array()}, {"gpus", 3}});

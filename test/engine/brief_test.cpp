@@ -151,6 +151,29 @@ TEST_F(Brief, SaysWhoGoesFirst) {
   EXPECT_EQ(of(3), "waits its turn: jobs ahead go first");
 }
 
+/// The others are in use, and that will end.
+TEST_F(Brief, NamesFirstWhatDecides) {
+  Cluster four;
+  four.add_switch();
+  four.add_node({.name = "n0", .gpus = 4, .vram = 24_GiB});
+  engine_.emplace(four, EngineOptions{}, *make_policy("fifo-skip", "first-fit"));
+  const Drain drain{.by = UserId(7), .reason = "replace fan", .shown = "bob"};
+  step({Drained{GpuId(3), drain}, job(1, 1, 20_GiB), job(2, 1, 20_GiB), job(3, 1, 20_GiB),
+        job(4, 4, Bytes(0)), job(5, 3, Bytes(0))});
+  EXPECT_EQ(of(4),
+            "needs 4 GPUs, none has room: GPU 3 is drained by bob (replace fan), GPU 0 is in use "
+            "(job 1)");
+  EXPECT_EQ(of(5), "needs 3 GPUs, none has room: GPU 0 is in use (job 1), GPU 1 is in use (job 2)")
+      << "it can do without";
+}
+
+TEST_F(Brief, SaysOfAGpuThatWasNotGivenThatItWasNot) {
+  step({Drained{GpuId(0), Drain{.reason = "CUDA_VISIBLE_DEVICES=1"}}, job(1, 2, 4_GiB)});
+  EXPECT_EQ(of(1),
+            "needs 2 GPUs, 1 has room: GPU 0 was not given to berthd "
+            "(CUDA_VISIBLE_DEVICES=1)");
+}
+
 TEST_F(Brief, NamesAGpuThatIsOut) {
   step({GpuHealth{GpuId(0), false}, GpuHealth{GpuId(1), false}, job(1, 1, 4_GiB)});
   EXPECT_EQ(of(1), "GPU 0 is out of service");

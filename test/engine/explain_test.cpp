@@ -72,6 +72,32 @@ TEST_F(Explain, NamesALostGpu) {
   EXPECT_NE(found.text.find("GPU 0 is out of service"), std::string::npos) << found.text;
 }
 
+TEST_F(Explain, NamesADrainWithWhoAndUntilWhenAndWhy) {
+  const Drain drain{
+      .until = kStart + hours(2), .by = UserId(8), .reason = "new fan", .shown = "bob until 18:00"};
+  step({Drained{GpuId(0), drain}, job(1, 1, 20_GiB), job(2, 2, 20_GiB)});
+  const Explanation found = explain(engine_.view(), JobId(2), engine_.refused(JobId(2)));
+  EXPECT_THAT(found.text,
+              HasSubstr("; GPU 0 is drained by bob until 18:00 (new fan); GPU 1 lacks"));
+  ASSERT_EQ(found.nearest.size(), 2U);
+  EXPECT_EQ(found.nearest[0].why, Why::Drain);
+  EXPECT_EQ(closed_text(found.nearest[1], engine_.view()), "") << "it is in use";
+}
+
+/// The policy says that it would fit were no GPU out of service.
+TEST_F(Explain, TellsADrainFromAGpuThatIsOutOfService) {
+  const auto why = [&] {
+    const Refused refused{.ask = ask_of(engine_.view().job(JobId(1))),
+                          .refusal = {.why = Why::Health}};
+    return explain(engine_.view(), JobId(1), refused).why;
+  };
+  step({Drained{GpuId(0), Drain{.by = UserId(8)}}, Drained{GpuId(1), Drain{.by = UserId(8)}},
+        job(1, 1, 20_GiB)});
+  EXPECT_EQ(why(), Why::Drain);
+  step({Drained{GpuId(0), std::nullopt}, GpuHealth{GpuId(0), false}});
+  EXPECT_EQ(why(), Why::Health);
+}
+
 TEST_F(Explain, NamesAReservation) {
   Submitted large = job(2, 1, 20_GiB);
   large.spec.user = UserId(7);
