@@ -53,12 +53,8 @@ Expected<Scores> run_both(const ScenarioOptions& options) {
   if (!cluster) return std::unexpected(cluster.error());
   const auto gpus = as_emulated(*cluster);
   if (!gpus) return std::unexpected(gpus.error());
-  const auto mode = from_word<AdmissionMode>(options.admission);
-  if (!mode) {
-    return fail(ErrorCode::InvalidArgument,
-                "--admission: '" + options.admission +
-                    "' is unknown; valid values: " + all_words<AdmissionMode>());
-  }
+  const auto mode = parse_word<AdmissionMode>("--admission: ", options.admission);
+  if (!mode) return std::unexpected(mode.error());
   const Way way{
       .name = "scenario", .words = "", .admission = *mode, .policy = options.policy.c_str()};
   const auto simulated = run_simulated(*trace, *gpus, way, options.interference_percent);

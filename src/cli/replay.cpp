@@ -36,12 +36,6 @@ Expected<std::vector<std::int64_t>> service_of(const std::string& path) {
   return trace::read_samples(*text, path);
 }
 
-Expected<AdmissionMode> admission_of(const std::string& word) {
-  if (const auto mode = from_word<AdmissionMode>(word)) return *mode;
-  return fail(ErrorCode::InvalidArgument, "--admission: '" + word + "' is unknown; valid values: " +
-                                              all_words<AdmissionMode>());
-}
-
 Expected<Duration> half_life_of(const std::string& text) {
   if (text.empty()) return Settings{}.service_half_life;
   const auto time = parse_duration(text);
@@ -318,7 +312,7 @@ Expected<Inputs> read_inputs(const ReplayArguments& arguments) {
     if (!estimates) return std::unexpected(estimates.error());
     inputs.estimates = *estimates;
   }
-  const auto mode = admission_of(arguments.admission);
+  const auto mode = parse_word<AdmissionMode>("--admission: ", arguments.admission);
   if (!mode) return std::unexpected(mode.error());
   inputs.admission = *mode;
   const auto half_life = half_life_of(arguments.half_life);

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/admission.hpp"
+#include "core/error.hpp"
 #include "core/job.hpp"
 
 namespace berth {
@@ -59,6 +60,15 @@ std::string all_words() {
     all += (all.empty() ? "" : ", ") + std::string(word);
   }
   return all;
+}
+
+/// The same as from_word(). Errors: InvalidArgument, which begins with `what`:
+/// `admission 'hope' is unknown; valid values: guarantee, ...`.
+template <class Enum>
+Expected<Enum> parse_word(const std::string& what, std::string_view word) {
+  if (const auto known = from_word<Enum>(word)) return *known;
+  return fail(ErrorCode::InvalidArgument,
+              what + "'" + std::string(word) + "' is unknown; valid values: " + all_words<Enum>());
 }
 
 }  // namespace berth
