@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/codec.hpp"
+#include "core/words.hpp"
 #include "daemon/processes.hpp"
 
 namespace berth::daemon {

@@ -14,6 +14,7 @@
 
 #include "core/limits.hpp"
 #include "core/text.hpp"
+#include "daemon/config.hpp"
 #include "daemon/known_gpus.hpp"
 #include "daemon/order.hpp"
 #include "daemon/row.hpp"
@@ -710,75 +711,28 @@ Expected<Daemon::Reloaded> Daemon::reload() {
   if (auto able = check_idle(fresh->idle, machine_); !able) return std::unexpected(able.error());
   Reloaded done{.inputs = {}, .at_next_start = {}, .warnings = fresh->warnings};
   const ClusterView view = keeper_.engine().view();
-  Settings settings = view.settings();
-  const Settings& wanted = fresh->rules.settings;
-  settings.limits = wanted.limits;
-  settings.user_limits = wanted.user_limits;
-  settings.service_half_life = wanted.service_half_life;
-  settings.admission.guard_floor = wanted.admission.guard_floor;
-  if (settings != view.settings()) done.inputs.emplace_back(Configured{settings});
-  if (fresh->rules.bounds != view.preemption_bounds()) {
-    done.inputs.emplace_back(Bounded{fresh->rules.bounds});
+  const auto weights = options_.rules.weights;
+  // As the engine has them: what an earlier reload changed there may not have been kept.
+  options_.rules.settings = view.settings();
+  options_.rules.bounds = view.preemption_bounds();
+  for (const ConfigKey& key : config_keys()) {
+    if (key.option.same(options_, *fresh)) continue;
+    if (key.applies == Applies::Now) key.option.take(options_, *fresh);
+    if (key.applies == Applies::NextStart) done.at_next_start.emplace_back(key.name);
   }
-  if (fresh->rules.weights != options_.rules.weights) {
-    done.inputs.emplace_back(Weighed{fresh->rules.weights});
-  }
-  const auto later = [&](bool differs, const char* key) {
-    if (differs) done.at_next_start.emplace_back(key);
-  };
-  later(fresh->rules.policy != options_.rules.policy, "policy");
-  later(fresh->rules.place != options_.rules.place, "place");
-  later(wanted.admission.mode != options_.rules.settings.admission.mode, "admission");
-  later(fresh->rules.speeds != options_.rules.speeds, "speeds");
-  later(fresh->state != options_.state, "state");
-  later(fresh->socket != options_.socket, "socket");
-  later(fresh->emulate != options_.emulate, "emulate");
-  later(fresh->nvml != options_.nvml, "nvml");
-  later(fresh->mig_profiles != options_.mig_profiles, "mig");
-  later(fresh->slots != options_.slots, "slots");
-  later(fresh->context != options_.context, "context");
-  later(fresh->cores != options_.cores, "cores");
-  later(fresh->probe != options_.probe, "probe");
-  later(fresh->probe_fast != options_.probe_fast, "probe_fast");
-  later(fresh->user_queue != options_.user_queue, "user_queue");
-  later(fresh->user_environments != options_.user_environments, "user_environments_size");
-  later(fresh->limits != options_.limits, "limits");
-  later(fresh->cgroup != options_.cgroup, "cgroup");
-  later(fresh->host_limits != options_.host_limits, "host_limits");
-  later(fresh->accounting != options_.accounting, "accounting");
-  later(fresh->device_rules != options_.device_rules, "device_rules");
-  later(fresh->device_folder != options_.device_folder, "device_folder");
-  later(fresh->rules.learn_run_times != options_.rules.learn_run_times, "learn_run_times");
-  later(fresh->rules.learn_run_times_after != options_.rules.learn_run_times_after,
-        "learn_run_times_after");
-  later(fresh->rules.learn_memory != options_.rules.learn_memory, "learn_memory");
-  later(fresh->again_after_overrun != options_.again_after_overrun, "again_after_overrun");
-  later(fresh->shrinks != options_.shrinks, "vram_shrink");
-  later(fresh->shrink_after != options_.shrink_after, "vram_shrink_after");
-  later(fresh->preempt_by != options_.preempt_by, "preempt_by");
-  later(fresh->suspend_memory != options_.suspend_memory, "suspend_host_memory");
-  later(fresh->suspend_patience != options_.suspend_patience, "suspend_patience");
-  later(fresh->grace != options_.grace, "grace");
-  later(fresh->log_cap != options_.log_cap, "log_cap");
-  later(fresh->audit_cap != options_.audit_cap, "audit_cap");
-  options_.idle = fresh->idle;
-  idle_->set(fresh->idle);
-  options_.oom_words = fresh->oom_words;
-  oom_words_ = OomWords(fresh->oom_words);
-  options_.overuse = fresh->overuse;
-  overuse_->set(fresh->overuse);
-  options_.retention = fresh->retention;
-  retention_->set(fresh->retention);
-  options_.roles = fresh->roles;
-  options_.hide_arguments = fresh->hide_arguments;
-  options_.job_groups = fresh->job_groups;
-  options_.notify_command = fresh->notify_command;
-  options_.notify_on = fresh->notify_on;
-  options_.exclude = fresh->exclude;
+  // What [users] and [groups] come to.
+  options_.rules.settings.user_limits = fresh->rules.settings.user_limits;
+  options_.retention.of_users = fresh->retention.of_users;
+  const live::Rules& rules = options_.rules;
+  if (rules.settings != view.settings()) done.inputs.emplace_back(Configured{rules.settings});
+  if (rules.bounds != view.preemption_bounds()) done.inputs.emplace_back(Bounded{rules.bounds});
+  if (rules.weights != weights) done.inputs.emplace_back(Weighed{rules.weights});
   std::ranges::move(exclusions(), std::back_inserter(done.inputs));
-  options_.rules.weights = fresh->rules.weights;
-  options_.default_cpu = fresh->default_cpu;
-  default_cpu_ = fresh->default_cpu;
+  idle_->set(options_.idle);
+  oom_words_ = OomWords(options_.oom_words);
+  overuse_->set(options_.overuse);
+  retention_->set(options_.retention);
+  default_cpu_ = options_.default_cpu;
   return done;
 }
 
@@ -795,9 +749,7 @@ void Daemon::ask_reload() {
                    done.error().message.c_str());
       return;
     }
-    for (const std::string& warning : done->warnings) {
-      std::fprintf(stderr, "berthd: %s\n", warning.c_str());
-    }
+    tell(done->warnings);
     for (const std::string& key : done->at_next_start) {
       std::fprintf(stderr, "berthd: %s: is taken over at the next start\n", key.c_str());
     }

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/text.hpp"
+#include "core/words.hpp"
 #include "posix/descriptor.hpp"
 #include "posix/error.hpp"
 #include "posix/small_file.hpp"
@@ -24,14 +25,8 @@ constexpr std::string_view kOwnGroup = "berthd";  ///< Below the folder, for ber
 constexpr std::int64_t kPeriod = 100'000;         ///< Microseconds; the kernel's default.
 constexpr std::int64_t kLeastQuota = 1'000;       ///< The kernel's.
 
-struct Name {
-  HostLimit limit;
-  std::string_view word;
-  std::string_view controller;
-};
-constexpr auto kNames = std::to_array<Name>({{HostLimit::Memory, "memory", "memory"},
-                                             {HostLimit::Cores, "cores", "cpu"},
-                                             {HostLimit::Processes, "processes", "pids"}});
+constexpr auto kControllers = std::to_array<std::pair<HostLimit, std::string_view>>(
+    {{HostLimit::Memory, "memory"}, {HostLimit::Cores, "cpu"}, {HostLimit::Processes, "pids"}});
 
 /// As one write, which is how the kernel reads it.
 Expected<void> write_file(const std::string& path, const std::string& text) {
@@ -83,15 +78,6 @@ Expected<void> move_processes_below(const std::string& cgroup) {
 
 }  // namespace
 
-std::optional<HostLimit> host_limit_of(std::string_view word) {
-  const auto found = std::ranges::find(kNames, word, &Name::word);
-  return found == kNames.end() ? std::nullopt : std::optional(found->limit);
-}
-
-std::string_view word_of(HostLimit limit) {
-  return std::ranges::find(kNames, limit, &Name::limit)->word;
-}
-
 HostLimits::HostLimits(std::string cgroup, const std::vector<HostLimit>& allowed)
     : cgroup_(std::move(cgroup)) {
   if (cgroup_.empty()) {
@@ -99,23 +85,23 @@ HostLimits::HostLimits(std::string cgroup, const std::vector<HostLimit>& allowed
     return;
   }
   const auto moved = move_processes_below(cgroup_);
-  for (const Name& name : kNames) {
-    const bool is_wanted = std::ranges::find(allowed, name.limit) != allowed.end();
+  for (const auto& [limit, controller] : kControllers) {
+    const bool is_wanted = std::ranges::find(allowed, limit) != allowed.end();
     const std::string path = cgroup_ + "/cgroup.subtree_control";
     auto done = !is_wanted ? fail(ErrorCode::NotFound, "`host_limits` in berth.toml leaves it out")
-                : moved    ? write_file(path, "+" + std::string(name.controller))
+                : moved    ? write_file(path, "+" + std::string(controller))
                            : Expected<void>(std::unexpected(moved.error()));
     if (done) {
-      can_.push_back(name.limit);
+      can_.push_back(limit);
     } else {
-      why_not_ = joined(why_not_, std::string(name.word) + ": " + done.error().message, "; ");
+      why_not_ = joined(why_not_, std::string(word_for(limit)) + ": " + done.error().message, "; ");
     }
   }
 }
 
 std::string HostLimits::limited() const {
   std::string text;
-  for (const HostLimit limit : can_) text = joined(text, std::string(word_of(limit)), ", ");
+  for (const HostLimit limit : can_) text = joined(text, std::string(word_for(limit)), ", ");
   return text;
 }
 

@@ -4,8 +4,8 @@
 // berthd runs. Belongs to the engine's thread; all calls are small files of the kernel's.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,10 +17,9 @@ namespace berth::daemon {
 
 /// What the kernel can limit, as `host_limits` in berth.toml names it.
 enum class HostLimit : std::uint8_t { Memory, Cores, Processes };
-
-/// Nothing for a word that names none.
-std::optional<HostLimit> host_limit_of(std::string_view word);
-std::string_view word_of(HostLimit limit);
+constexpr auto words_of(HostLimit) {
+  return std::to_array<std::string_view>({"memory", "cores", "processes"});
+}
 
 /// What a job asked for; 0: no limit.
 struct HostAsk {

@@ -4,8 +4,11 @@
 // Belongs to the engine's thread.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "live/surplus.hpp"
@@ -14,6 +17,9 @@ namespace berth::daemon {
 
 /// What becomes of them.
 enum class Overuse : std::uint8_t { Keep, Warn, End };
+constexpr auto words_of(Overuse) {
+  return std::to_array<std::string_view>({"keep", "warn", "end"});
+}
 
 class OveruseWatch {
  public:

@@ -19,8 +19,10 @@
 #include <thread>
 
 #include "core/text.hpp"
+#include "core/words.hpp"
 #include "daemon/announcer.hpp"
 #include "daemon/api.hpp"
+#include "daemon/config.hpp"
 #include "daemon/daemon.hpp"
 #include "daemon/leftovers.hpp"
 #include "daemon/mps_errand.hpp"
@@ -120,12 +122,12 @@ Expected<Options> settle(const Flags& flags, const Surroundings& around, const P
   options.trusts_clock = flags.trust_clock;
   if (flags.accept_loss) options.loss = journal::Loss::Accepted;
   if (!flags.admission.empty()) {
-    const auto mode = parse_admission(flags.admission);
+    const auto mode = parse_word<AdmissionMode>("admission ", flags.admission);
     if (!mode) return std::unexpected(mode.error());
     options.rules.settings.admission.mode = *mode;
   }
   if (!flags.preempt_by.empty()) {
-    const auto by = parse_preempt_by(flags.preempt_by);
+    const auto by = parse_word<PreemptBy>("preempt_by ", flags.preempt_by);
     if (!by) return std::unexpected(by.error());
     options.preempt_by = *by;
   }

@@ -1,9 +1,11 @@
 // What keeps a job to the GPU memory that it was granted, best first: doc/memory-limits.md.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <optional>
 #include <string_view>
+
+#include "core/words.hpp"
 
 namespace berth::daemon {
 
@@ -15,28 +17,9 @@ enum class Rung : std::uint8_t {
   None,
 };
 
-/// As configuration and users have it.
-constexpr std::string_view word_for(Rung rung) {
-  switch (rung) {
-    case Rung::Driver:
-      return "driver";
-    case Rung::Mig:
-      return "mig";
-    case Rung::Mps:
-      return "mps";
-    case Rung::Watch:
-      return "watch";
-    case Rung::None:
-      return "none";
-  }
-  return "none";
-}
-
-/// Nothing for a word that configuration has no use for.
-constexpr std::optional<Rung> rung_of(std::string_view word) {
-  if (word == "driver") return Rung::Driver;
-  if (word == "watch") return Rung::Watch;
-  return std::nullopt;
+/// As configuration and users have it, in the order of the values.
+constexpr auto words_of(Rung) {
+  return std::to_array<std::string_view>({"driver", "mig", "mps", "watch", "none"});
 }
 
 }  // namespace berth::daemon

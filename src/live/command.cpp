@@ -7,6 +7,7 @@
 
 #include "core/codec.hpp"
 #include "core/fingerprint.hpp"
+#include "core/words.hpp"
 #include "live/telling_words.hpp"
 
 namespace berth::live {
@@ -137,22 +138,6 @@ void cut(std::string& text, std::size_t most) {
 
 bool Command::operator==(const Command& other) const { return encode(*this) == encode(other); }
 
-std::string_view word_for(Occasion occasion) {
-  switch (occasion) {
-    case Occasion::Start:
-      return "start";
-    case Occasion::End:
-      return "end";
-    case Occasion::Fail:
-      return "fail";
-    case Occasion::Idle:
-      return "idle";
-    case Occasion::Overuse:
-      return "overuse";
-  }
-  return "";
-}
-
 Expected<std::vector<Occasion>> parse_occasions(std::string_view text) {
   std::set<Occasion> found;
   for (std::size_t at = 0; at <= text.size();) {
@@ -160,10 +145,7 @@ Expected<std::vector<Occasion>> parse_occasions(std::string_view text) {
     const std::string_view word = text.substr(at, comma - at);
     at = comma + 1;
     const std::size_t before = found.size();
-    for (const Occasion one :
-         {Occasion::Start, Occasion::End, Occasion::Fail, Occasion::Idle, Occasion::Overuse}) {
-      if (word == word_for(one)) found.insert(one);
-    }
+    if (const auto one = from_word<Occasion>(word)) found.insert(*one);
     if (found.size() > before) continue;
     return fail(ErrorCode::InvalidArgument,
                 "'" + std::string(word.substr(0, 40)) +

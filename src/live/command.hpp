@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -37,8 +38,9 @@ struct Warning {
 
 /// When to tell somebody of a job.
 enum class Occasion : std::uint8_t { Start, End, Fail, Idle, Overuse };
-
-std::string_view word_for(Occasion occasion);
+constexpr auto words_of(Occasion) {
+  return std::to_array<std::string_view>({"start", "end", "fail", "idle", "overuse"});
+}
 /// `start,fail`: ascending, each once. Errors: InvalidArgument naming what is none.
 Expected<std::vector<Occasion>> parse_occasions(std::string_view text);
 

@@ -107,7 +107,7 @@ TEST(Reload, LimitsOfAUserAreInForceAtOnce) {
                                        "again_after_overrun = false\nvram_shrink_after = \"1h\"\n");
   EXPECT_EQ(
       rig.request("POST", "/v1/reload").body["at_next_start"],
-      Json({"learn_memory", "again_after_overrun", "vram_shrink_after", "suspend_host_memory"}));
+      Json({"again_after_overrun", "learn_memory", "suspend_host_memory", "vram_shrink_after"}));
   rig.folder().write("berth.toml", base + "polcy = 1\n");
   const Rig::Answer wrong = rig.request("POST", "/v1/reload");
   EXPECT_EQ(wrong.status, 400);

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "core/words.hpp"
+#include "daemon/config.hpp"
 
 namespace berth::daemon {
 namespace {
@@ -39,59 +40,84 @@ std::string incomplete(Options options, const Surroundings& around = {}) {
 
 const Surroundings kUser{.user = 1000, .home = "/people/ada", .runtime = "/run/user/1000"};
 
+/// The keys that differ from their defaults in this file, where berthd is root.
+std::vector<std::string> changed_by(const std::string& text) {
+  Options all;
+  Options options;
+  const auto read = read_config(options, text, "berth.toml");
+  EXPECT_TRUE(read) << read.error().message;
+  for (Options* each : {&all, &options}) {
+    each->unsafe = true;
+    EXPECT_TRUE(complete(*each, {.user = 0}));
+  }
+  std::vector<std::string> names;
+  for (const ConfigKey& key : config_keys()) {
+    if (!key.option.same(options, all)) names.emplace_back(key.name);
+  }
+  return names;
+}
+
 TEST(Options, EveryKeyArrives) {
-  const Options options = read(R"(
-state = "/data/berth"
-socket = "/data/s"
-emulate = "2x24GiB"
-nvml = "/opt/libnvidia-ml.so.1"
-policy = "sjf"
-place = "first-fit"
-admission = "declared"
-slots = 2
-context = "300MiB"
-guard = "1GiB"
-user_gpus = 4
-user_jobs = 7
-user_queue = 8
-user_environments_size = "1GiB"
-half_life = "24h"
-probe = "500ms"
-grace = "30s"
-log_cap = "64MiB"
-cgroup = "/sys/fs/cgroup/berth"
-device_rules = false
-device_folder = "/tmp/dev"
-accounting = true
-job_groups = ["root"]
-[preemption]
-most = 0
-lost = "90s"
-)");
-  EXPECT_EQ(options.rules.bounds, (PreemptionBounds{.most = 0, .lost = seconds(90)}));
-  EXPECT_EQ(options.state, "/data/berth");
-  EXPECT_EQ(options.socket, "/data/s");
-  EXPECT_EQ(options.emulate, "2x24GiB");
-  EXPECT_EQ(options.nvml, "/opt/libnvidia-ml.so.1");
-  EXPECT_EQ(options.rules.policy, "sjf");
-  EXPECT_EQ(options.rules.place, "first-fit");
-  EXPECT_EQ(options.rules.settings.admission.mode, AdmissionMode::Declared);
-  EXPECT_EQ(options.slots, 2);
-  EXPECT_EQ(options.context, Bytes(std::int64_t{300} << 20));
-  EXPECT_EQ(options.rules.settings.admission.guard_floor, Bytes(std::int64_t{1} << 30));
-  EXPECT_EQ(options.rules.settings.limits.gpus, GpuCount(4));
-  EXPECT_EQ(options.rules.settings.limits.jobs, 7);
-  EXPECT_EQ(options.user_queue, 8);
-  EXPECT_EQ(options.user_environments, Bytes(std::int64_t{1} << 30));
-  EXPECT_EQ(options.rules.settings.service_half_life, hours(24));
-  EXPECT_EQ(options.probe, Duration(500'000));
-  EXPECT_EQ(options.grace, seconds(30));
-  EXPECT_EQ(options.log_cap, Bytes(std::int64_t{64} << 20));
-  EXPECT_EQ(options.cgroup, "/sys/fs/cgroup/berth");
-  EXPECT_FALSE(options.device_rules);
-  EXPECT_EQ(options.device_folder, "/tmp/dev");
-  EXPECT_TRUE(options.accounting);
-  EXPECT_EQ(options.job_groups, std::set<gid_t>{0});
+  for (const std::string text : {"state = '/data'",
+                                 "socket = '/s'",
+                                 "emulate = '2x24GiB'",
+                                 "nvml = '/lib'",
+                                 "policy = 'sjf'",
+                                 "place = 'first-fit'",
+                                 "admission = 'declared'",
+                                 "slots = 2",
+                                 "cores = 8",
+                                 "default_cpus = 0",
+                                 "again_after_overrun = false",
+                                 "overuse = 'warn'",
+                                 "context = '300MiB'",
+                                 "guard = '1GiB'",
+                                 "user_gpus = 4",
+                                 "user_jobs = 7",
+                                 "user_queue = 8",
+                                 "user_environments_size = '1GiB'",
+                                 "half_life = '24h'",
+                                 "probe = '500ms'",
+                                 "probe_fast = '5ms'",
+                                 "grace = '30s'",
+                                 "log_cap = '1M'",
+                                 "learn_memory = false",
+                                 "learn_run_times = false",
+                                 "learn_run_times_after = 32",
+                                 "limits = ['watch']",
+                                 "preempt_by = 'restart'",
+                                 "preemption.most = 0",
+                                 "preemption.lost = '90s'",
+                                 "suspend_host_memory = '64G'",
+                                 "suspend_patience = '5s'",
+                                 "vram_shrink = ['root']",
+                                 "mig = ['3g.40gb']",
+                                 "cgroup = '/g'",
+                                 "host_limits = []",
+                                 "device_rules = false",
+                                 "device_folder = '/d'",
+                                 "job_groups = ['root']",
+                                 "accounting = true",
+                                 "idle_end = '1h'",
+                                 "keep_jobs = '1d'",
+                                 "admins = ['root']",
+                                 "hide_arguments = true",
+                                 "audit_cap = '1M'",
+                                 "notify_command = 'true'",
+                                 "notify_on = ['fail']",
+                                 "exclude = [0]"}) {
+    const std::string key = text.substr(0, text.find(' '));
+    EXPECT_THAT(changed_by(text), testing::ElementsAre(key));
+  }
+}
+
+TEST(Options, DefaultsAreThoseOfTheTable) {
+  for (const ConfigKey& key : config_keys()) {
+    if (key.fallback.empty()) continue;
+    EXPECT_THAT(changed_by(std::string(key.name) + " = " + std::string(key.fallback)),
+                testing::IsEmpty())
+        << key.name;
+  }
 }
 
 TEST(Options, AGroupOfJobsThatIsGoneIsLeftOutWithAWarning) {
@@ -235,27 +261,10 @@ TEST(Options, AWrongKeyOfAPolicyIsNamedWithTheValidOnes) {
 TEST(Options, CoresAreAmounts) {
   EXPECT_EQ(read("cores = 8").cores, CpuMilli(8000));
   EXPECT_EQ(read("default_cpus = 0.5").default_cpu, CpuMilli(500));
-  EXPECT_EQ(read("default_cpus = 0").default_cpu, CpuMilli(0));
-  EXPECT_EQ(read("").default_cpu, CpuMilli(1000));
   EXPECT_EQ(config_refusal("cores = -1"),
             "berth.toml:1:9: cores: must be a number of cores from 0 to 100000");
   EXPECT_EQ(config_refusal("cores = \"2\""),
             "berth.toml:1:9: cores: must be a number of cores from 0 to 100000");
-}
-
-TEST(Options, WhetherJobsRunAgainIsTrueOrFalse) {
-  EXPECT_TRUE(read("").again_after_overrun);
-  EXPECT_FALSE(read("again_after_overrun = false").again_after_overrun);
-  EXPECT_EQ(config_refusal("again_after_overrun = 1"),
-            "berth.toml:1:23: again_after_overrun: must be true or false");
-}
-
-TEST(Options, WhatBecomesOfASurplusIsOneOfThree) {
-  EXPECT_EQ(read("").overuse, Overuse::Keep);
-  EXPECT_EQ(read("overuse = \"warn\"").overuse, Overuse::Warn);
-  EXPECT_EQ(read("overuse = \"end\"").overuse, Overuse::End);
-  EXPECT_EQ(config_refusal("overuse = \"kill\""),
-            "berth.toml:1:11: overuse: 'kill' is unknown; valid values: keep, warn, end");
 }
 
 TEST(Options, MoreWordsOfOutOfMemoryAreTexts) {
@@ -269,28 +278,14 @@ TEST(Options, MoreWordsOfOutOfMemoryAreTexts) {
   }
 }
 
-TEST(Options, WhetherRunTimesAreLearnedIsTrueOrFalse) {
-  EXPECT_TRUE(read("").rules.learn_run_times);
-  EXPECT_TRUE(read("").rules.learn_memory);
-  EXPECT_FALSE(read("learn_memory = false").rules.learn_memory);
-  EXPECT_FALSE(read("learn_run_times = false").rules.learn_run_times);
-  EXPECT_EQ(read("").rules.learn_run_times_after, 5);
-  EXPECT_EQ(read("learn_run_times_after = 32").rules.learn_run_times_after, 32);
-  EXPECT_EQ(config_refusal("learn_run_times_after = 0"),
-            "berth.toml:1:25: learn_run_times_after: must be a number from 1 to 32");
-  EXPECT_EQ(config_refusal("learn_run_times = 1"),
-            "berth.toml:1:19: learn_run_times: must be true or false");
-}
-
-TEST(Options, AnEmptyFileChangesNothing) {
-  EXPECT_EQ(read("").probe, Options().probe);
-  EXPECT_EQ(read("# only a comment\n").rules.policy, Options().rules.policy);
-}
-
 TEST(Options, AWrongValueIsFoundByLineAndColumn) {
   EXPECT_EQ(config_refusal("\n\n  slots = 0\n"),
             "berth.toml:3:11: slots: must be a number from 1 to 65535");
   EXPECT_EQ(config_refusal("state = 5"), "berth.toml:1:9: state: must be a string");
+  EXPECT_EQ(config_refusal("learn_memory = 1"),
+            "berth.toml:1:16: learn_memory: must be true or false");
+  EXPECT_EQ(config_refusal("learn_run_times_after = 0"),
+            "berth.toml:1:25: learn_run_times_after: must be a number from 1 to 32");
   EXPECT_EQ(config_refusal("user_gpus = -1"),
             "berth.toml:1:13: user_gpus: must be a number from 0 to 1048576");
   EXPECT_EQ(config_refusal("user_jobs = 1.5"),
@@ -345,14 +340,15 @@ TEST(Options, WhatIsNoTomlIsFoundByLineAndColumn) {
   EXPECT_NE(config_refusal(std::string(10'000, '[')), "taken");
 }
 
-TEST(Options, AdmissionModesAreKnownByTheirWords) {
-  for (const char* word : {"guarantee", "declared", "free-memory", "none"}) {
-    EXPECT_EQ(word_for(*parse_admission(word)), word);
-  }
-  EXPECT_EQ(parse_admission("hope").error().message,
-            "admission 'hope' is unknown; valid values: guarantee, declared, free-memory, none");
-  EXPECT_THAT(config_refusal("admission = \"hope\""),
-              StartsWith("berth.toml:1:13: admission: admission 'hope' is unknown"));
+TEST(Options, AnUnknownWordIsRefusedWithThoseThereAre) {
+  EXPECT_EQ(config_refusal("admission = \"hope\""),
+            "berth.toml:1:13: admission: 'hope' is unknown; valid values: guarantee, declared, "
+            "free-memory, none");
+  EXPECT_EQ(config_refusal("preempt_by = \"magic\""),
+            "berth.toml:1:14: preempt_by: 'magic' is unknown; valid values: suspend, signal, "
+            "restart");
+  EXPECT_EQ(config_refusal("overuse = \"kill\""),
+            "berth.toml:1:11: overuse: 'kill' is unknown; valid values: keep, warn, end");
 }
 
 TEST(Options, DefaultsOfRootAreTheMachines) {
@@ -371,14 +367,6 @@ TEST(Options, DefaultsOfAUserAreTheirOwn) {
             "/people/ada/.local/state/berth/berth.sock");
   EXPECT_EQ(default_config(kUser), "/people/ada/.config/berth/berth.toml");
   EXPECT_EQ(default_config({.user = 1000, .home = "", .runtime = ""}), "");
-}
-
-TEST(Options, WhatWasSaidStays) {
-  Options options;
-  options.state = "/data";
-  options.socket = "/s";
-  EXPECT_EQ(completed(options, kUser).state, "/data");
-  EXPECT_EQ(completed(options, kUser).socket, "/s");
 }
 
 TEST(Options, AUserWithoutAHomeMustSayWhere) {
@@ -408,24 +396,6 @@ TEST(Options, APolicyThatIsNoneIsRefusedAtOnce) {
   options = {};
   options.rules.place = "anywhere";
   EXPECT_THAT(incomplete(options), HasSubstr("anywhere"));
-}
-
-TEST(Options, WhatBecomesOfAPreemptedJobIsSuspendOrRestart) {
-  Options options;
-  EXPECT_EQ(options.preempt_by, PreemptBy::Suspend);
-  ASSERT_TRUE(read_config(options,
-                          "preempt_by = \"restart\"\nsuspend_host_memory = \"64GiB\"\n"
-                          "suspend_patience = \"5s\"\n",
-                          "berth.toml"));
-  EXPECT_EQ(options.preempt_by, PreemptBy::Restart);
-  EXPECT_EQ(options.suspend_memory, Bytes(std::int64_t{64} << 30));
-  EXPECT_EQ(options.suspend_patience, seconds(5));
-  const auto refused = read_config(options, "preempt_by = \"magic\"\n", "berth.toml");
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(
-      refused.error().message,
-      "berth.toml:1:14: preempt_by: preempt_by 'magic' is unknown; valid values: suspend, signal, "
-      "restart");
 }
 
 }  // namespace
