@@ -343,6 +343,23 @@ std::string place_of(const toml::node& node, const std::string& file) {
   return file + ":" + std::to_string(at.line) + ":" + std::to_string(at.column);
 }
 
+/// A line for each value of a table, and where it stands.
+void add_values(std::string& text, const std::string& name, const toml::node& node,
+                const std::string& file) {
+  if (const toml::table* const table = node.as_table()) {
+    for (const auto& [key, of] : *table) {
+      const std::string inner(key.str());  // a user `ada.l`, a policy `headroom/places`
+      const bool is_bare = inner.find_first_of("./+ ") == std::string::npos;
+      add_values(text, name + "." + (is_bare ? inner : "\"" + inner + "\""), of, file);
+    }
+    return;
+  }
+  std::ostringstream value;
+  value << toml::toml_formatter(
+      node, toml::toml_formatter::default_flags & ~toml::format_flags::allow_literal_strings);
+  text += name + " = " + value.str() + "  # " + place_of(node, file) + "\n";
+}
+
 /// The keys of a table; `outer` is its name with its dot, "" for the file itself.
 Expected<void> read_table(Options& options, const toml::table& table, const std::string& outer,
                           const std::string& file) {
@@ -353,6 +370,7 @@ Expected<void> read_table(Options& options, const toml::table& table, const std:
     Expected<void> done;
     if (found != kKeys.end()) {
       done = found->option.read(options, {node, where, options.warnings, found->range});
+      if (done) add_values(options.from_file[full], full, node, file);
     } else if (outer.empty() && node.is_table()) {
       done = read_table(options, *node.as_table(), full + ".", file);
     } else {
@@ -367,9 +385,33 @@ Expected<void> read_table(Options& options, const toml::table& table, const std:
   return {};
 }
 
+/// A comment of lines of 100 columns at most.
+void add_comment(std::string& text, std::string words) {
+  std::erase(words, '`');
+  std::istringstream rest(words);
+  std::string line = "#";
+  for (std::string word; rest >> word;) {
+    if (line.size() + 1 + word.size() > 100) text += std::exchange(line, "#") + "\n";
+    line += " " + word;
+  }
+  text += line + "\n";
+}
+
 }  // namespace
 
 std::span<const ConfigKey> config_keys() { return kKeys; }
+
+std::string full_meaning(const ConfigKey& key) {
+  std::string meaning(key.meaning);
+  if (key.range.most > 0) {
+    meaning +=
+        "; from " + std::to_string(key.range.least) + " to " + std::to_string(key.range.most);
+  }
+  if (!key.range.least_amount.empty()) {
+    meaning += "; at least " + std::string(key.range.least_amount);
+  }
+  return meaning;
+}
 
 Expected<void> read_config(Options& options, std::string_view text, const std::string& file) {
   if (auto fit = check_toml_bytes(text, file); !fit) return fit;
@@ -379,6 +421,22 @@ Expected<void> read_config(Options& options, std::string_view text, const std::s
   return fail(ErrorCode::BadData, file + ":" + std::to_string(at.line) + ":" +
                                       std::to_string(at.column) + ": " +
                                       std::string(parsed.error().description()));
+}
+
+std::string show_config(const Options& options) {
+  std::string shown =
+      "# berthd reads this file when it starts. Every key is optional; what is written here\n"
+      "# behind # is the default. man berthd and doc/configuration.md say more.\n";
+  for (const ConfigKey& key : kKeys) {
+    shown += "\n";
+    add_comment(shown, full_meaning(key));
+    const auto given = options.from_file.find(key.name);
+    const std::string_view fallback = key.fallback.empty() ? "..." : key.fallback;
+    shown += given != options.from_file.end()
+                 ? given->second
+                 : "#" + std::string(key.name) + " = " + std::string(fallback) + "\n";
+  }
+  return shown;
 }
 
 }  // namespace berth::daemon

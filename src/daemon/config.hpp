@@ -45,9 +45,15 @@ struct ConfigKey {
 
 /// All there are, in the order of the documentation.
 std::span<const ConfigKey> config_keys();
+/// What a key means, with its range.
+std::string full_meaning(const ConfigKey& key);
 
 /// Reads a TOML text into the options. Errors: BadData or InvalidArgument as
 /// `FILE:LINE:COLUMN: KEY: value, limit`; unknown keys are errors.
 Expected<void> read_config(Options& options, std::string_view text, const std::string& file);
+
+/// All keys as a file: those that were read with their values and places, the others with their
+/// defaults, as comments.
+std::string show_config(const Options& options);
 
 }  // namespace berth::daemon

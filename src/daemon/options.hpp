@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -97,7 +98,8 @@ struct Options {
   GpuVariables given;                          ///< Which GPUs berthd was given.
   std::map<UserId, OwnLimits> of_users = {};   ///< [users.NAME]
   std::map<UserId, OwnLimits> of_groups = {};  ///< [groups.NAME], for each of its users.
-  std::vector<std::string> warnings;           ///< Ignored parts of the configuration, and why.
+  std::map<std::string, std::string, std::less<>> from_file = {};  ///< Its keys, for show_config().
+  std::vector<std::string> warnings;  ///< Ignored parts of the configuration, and why.
 };
 
 /// The user, home and runtime folder of the daemon, for its defaults.

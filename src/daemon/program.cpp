@@ -48,6 +48,7 @@ struct Flags {
   Options options;
   bool accept_loss = false;
   bool trust_clock = false;
+  bool shows_config = false;
   std::string config;
   std::string admission;
   std::string policy;
@@ -73,6 +74,8 @@ void add_flags(CLI::App& app, Flags& flags, const Program& program) {
   app.add_option("--preempt-by", flags.preempt_by,
                  "What becomes of a preempted job: suspend (default), signal or restart.");
   app.add_option("--config", flags.config, "TOML file with these and more settings.");
+  app.add_flag("--show-config", flags.shows_config,
+               "Print all keys of that file, with values or defaults, in place of serving.");
   app.add_flag("--unsafe", flags.options.unsafe,
                "Allow an admission other than guarantee on real GPUs.");
   app.add_flag("--accept-loss", flags.accept_loss,
@@ -363,6 +366,10 @@ int run_program(int argc, char** argv, const Program& program) {
   }
   const Surroundings around{::geteuid(), variable("HOME"), variable("XDG_RUNTIME_DIR")};
   auto options = settle(flags, around, program);
+  if (options && flags.shows_config) {
+    std::fputs(show_config(*options).c_str(), stdout);
+    return 0;
+  }
   if (options && program.instead) {
     if (const auto done = program.instead(*options)) return tell(*done);
   }

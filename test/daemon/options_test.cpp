@@ -1,12 +1,18 @@
 // Goal: a configuration says what is meant or where it is wrong, to the line and column, and what
-// is not said gets its default. Method: TOML texts in, options or messages out.
+// is not said gets its default; its page says the same. Method: TOML texts in, options or messages
+// out; the table of keys is written as doc/configuration.md has it.
 #include "daemon/options.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <fstream>
+#include <regex>
+
 #include "core/words.hpp"
 #include "daemon/config.hpp"
+#include "support/paths.hpp"
 
 namespace berth::daemon {
 namespace {
@@ -396,6 +402,45 @@ TEST(Options, APolicyThatIsNoneIsRefusedAtOnce) {
   options = {};
   options.rules.place = "anywhere";
   EXPECT_THAT(incomplete(options), HasSubstr("anywhere"));
+}
+
+/// A table as the page has it: pages of doc/ are links there.
+std::string markdown() {
+  std::string text = "| key | default | applies | meaning |\n|---|---|---|---|\n";
+  for (const ConfigKey& key : config_keys()) {
+    const std::string fallback(key.fallback);
+    text += "| `" + std::string(key.name) + "` | " +
+            (fallback.empty() ? "none" : "`" + fallback + "`") + " | " +
+            (key.applies == Applies::Now ? "at once" : "next start") + " | " +
+            std::regex_replace(full_meaning(key), std::regex("[a-z/-]+\\.md"), "[$&]($&)") + " |\n";
+  }
+  return text;
+}
+
+TEST(Options, ThePageHasTheTable) {
+  const auto path = test::source_dir() / "doc/configuration.md";
+  const std::string page = test::read_file(path);
+  const std::size_t begin = page.find("| key |");
+  const std::size_t end = page.find("\n\n", begin) + 1;
+  ASSERT_LT(begin, end);
+  const std::string wanted = page.substr(0, begin) + markdown() + page.substr(end);
+  if (std::getenv("BERTH_WRITE_PAGES") != nullptr) std::ofstream(path) << wanted;
+  EXPECT_TRUE(test::read_file(path) == wanted)
+      << "run: BERTH_WRITE_PAGES=1 build/dev/bin/daemon_test --gtest_filter='Options.*'";
+}
+
+TEST(Options, AreShownWithTheirPlacesInTheFile) {
+  Options options;
+  const std::string text = "slots = 2\n[users.root]\njobs = 1\n";
+  ASSERT_TRUE(read_config(options, text, "berth.toml"));
+  const std::string shown = show_config(options);
+  EXPECT_THAT(shown, testing::HasSubstr("\n#grace = \"10s\"\n"));
+  EXPECT_THAT(shown, testing::HasSubstr("\nslots = 2  # berth.toml:1:9\n"));
+  EXPECT_THAT(shown, testing::HasSubstr("\nusers.root.jobs = 1  # berth.toml:3:8\n"));
+  Options again;
+  ASSERT_TRUE(read_config(again, shown, "shown"));
+  for (const ConfigKey& key : config_keys())
+    EXPECT_TRUE(key.option.same(again, options)) << key.name;
 }
 
 }  // namespace
