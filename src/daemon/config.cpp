@@ -295,7 +295,8 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
      "time without a kernel after which a job that has GPUs is reported as idle, in `berth ls` and "
      "`show` and by `--notify-on idle`, also one that compiles or loads and has not touched them "
      "since its start. The time starts again when a sample shows a kernel of the job on any of its "
-     "GPUs, or of any job there if the driver does not say whose (`berth doctor`: idle jobs)"},
+     "GPUs, or of any job there if the driver does not say whose (`berth doctor`: idle jobs). It "
+     "goes on over a restart of berthd of less than a minute"},
     {"idle_suspend", "", kNow, kept_in<&Options::idle, &IdleRules::suspend>,
      "time after which such a job is suspended (suspend.md); its owner resumes it. Refused on a "
      "machine that cannot suspend jobs; a job that cannot be runs on, and `berth show` says why"},
@@ -348,7 +349,7 @@ void add_values(std::string& text, const std::string& name, const toml::node& no
                 const std::string& file) {
   if (const toml::table* const table = node.as_table()) {
     for (const auto& [key, of] : *table) {
-      const std::string inner(key.str());  // a user `ada.l`, a policy `headroom/places`
+      const std::string inner(key.str());  // a user `ada.l`, a policy `tiresias/dlas`
       const bool is_bare = inner.find_first_of("./+ ") == std::string::npos;
       add_values(text, name + "." + (is_bare ? inner : "\"" + inner + "\""), of, file);
     }
