@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "core/handle.hpp"
-#include "core/limits.hpp"
 #include "core/text.hpp"
 #include "core/words.hpp"
+#include "daemon/admit.hpp"
 #include "daemon/after_search.hpp"
 #include "daemon/audit.hpp"
 #include "daemon/doctor.hpp"
@@ -30,7 +30,6 @@
 #include "daemon/roles.hpp"
 #include "daemon/selection.hpp"
 #include "daemon/usage.hpp"
-#include "engine/possible.hpp"
 
 namespace berth::daemon {
 
@@ -99,17 +98,6 @@ bool may_change(const http::Request& request) {
   if (is_read(request.method)) return false;
   const bool is_submission = request.method == "POST" && request.path == "/v1/jobs";
   return !(is_submission && query_flag(request, "dry_run").value_or(false));
-}
-
-/// Each job of an array has its own list of those it waits for.
-std::string why_too_many_dependencies(const live::Submission& job) {
-  const std::size_t each = job.spec.conditions->after.size();
-  const std::size_t all = each * std::max<std::size_t>(1, job.tasks.size());
-  if (job.tasks.empty() || all <= limits::kMostDependenciesOfArray) return "";
-  return "after: " + std::to_string(each) + " jobs for each of " +
-         std::to_string(job.tasks.size()) + " of the array, " + std::to_string(all) +
-         " in all, the most is " + std::to_string(limits::kMostDependenciesOfArray) +
-         "; submit a job with 0 GPUs that waits for them, and the array after that";
 }
 
 class Api {
@@ -270,8 +258,8 @@ class Api {
   void take(const Exchange& exchange, live::Submission job, Taking taking) {
     const Cluster& cluster = daemon_.keeper().engine().view().cluster();
     if (auto done = accept_gpus(job, cluster); !done) return refuse(exchange, done.error());
-    if (const std::string& why = daemon_.mps().why_not(); job.share == "mps" && !why.empty()) {
-      return refuse(exchange, 422, "share: 'mps': " + why);
+    if (auto done = check_share(job, daemon_); !done) {
+      return refuse(exchange, 422, done.error().message);
     }
     const live::Keeper& keeper = daemon_.keeper();
     const std::string& key = job.spec.conditions->unique;
@@ -280,16 +268,8 @@ class Api {
       json["already"] = key;
       return answer(exchange, json);
     }
-    auto why = why_impossible(JobId(0), job.spec.request, cluster);
-    if (!why) why = why_unkeepable(JobId(0), job.spec);
-    if (!why) why = daemon_.why_not_given(job.spec.request.gpu);
-    if (why) return refuse(exchange, 422, why->substr(why->find(": ") + 2));
-    if (const auto beyond = why_beyond_user(job.spec, keeper.engine().view().settings());
-        !beyond.empty()) {
-      return refuse(exchange, 422, beyond);
-    }
-    if (const auto many = why_too_many_dependencies(job); !many.empty()) {
-      return refuse(exchange, 422, many);
+    if (auto done = check_machine(job, daemon_); !done) {
+      return refuse(exchange, 422, done.error().message);
     }
     if (taking == Taking::Dry) {
       JobSpec spec = daemon_.keeper().with_estimate(job.spec, job.command);

@@ -8,6 +8,7 @@
 #include "core/handle.hpp"
 #include "core/limits.hpp"
 #include "core/words.hpp"
+#include "daemon/admit.hpp"
 #include "daemon/audit.hpp"
 #include "daemon/daemon.hpp"
 #include "engine/possible.hpp"
@@ -54,16 +55,6 @@ bool could_start(const Job& job) {
 }
 
 }  // namespace
-
-std::string why_beyond_user(const JobSpec& spec, const Settings& settings) {
-  const GpuCount most = settings.limits_of(spec.user).gpus;
-  const GpuCount least = spec.request.gpu.least();
-  if (most == GpuCount(0) || least <= most) return "";
-  const bool is_elastic = spec.request.gpu.is_elastic();
-  return std::string(is_elastic ? "min_gpus: " : "gpus: ") + std::to_string(least.raw()) +
-         ", and you may hold " + std::to_string(most.raw()) +
-         " at a time (user_gpus of the administrator): it would never start";
-}
 
 std::optional<JobVerb> job_verb(std::string_view word) {
   const auto* const found =
@@ -350,49 +341,10 @@ std::string JobChanges::why_not_suspended(const Job& job) const {
 
 JobChanges::Wanted JobChanges::updated(const Job& job, const Change& change,
                                        const std::string& name) const {
-  const bool waits = could_start(job) || job.state == JobState::Held;
-  if (!waits || has_idle_process(job)) {
-    return conflict(name, "is " + std::string(word_for(shown_state(job))) +
-                              ", only a job that waits to start can be changed");
-  }
-  Updated updated{.job = job.id, .spec = job.spec, .name = change.name};
-  const ArrayPlace& array = job.spec.conditions->array;
-  if (updated.name && array.tasks > 0) *updated.name += "[" + std::to_string(array.task) + "]";
-  GpuRequest& gpu = updated.spec.request.gpu;
-  if (change.vram && gpu.count == GpuCount(0)) {
-    return Denial{.status = 422, .message = name + ": vram_bytes: it asks for no GPU"};
-  }
-  for (const auto& [is_asked, field] : {std::pair{change.vram.has_value(), "vram_bytes"},
-                                        {change.time_limit.has_value(), "time_limit_seconds"}}) {
-    const std::string why =
-        is_asked && daemon_.remote() != nullptr ? daemon_.remote()->why_fixed(field) : "";
-    if (!why.empty()) return conflict(name, std::string(field) + ": " + why);
-  }
-  const ClusterView view = daemon_.keeper().engine().view();
-  if (change.moves() && daemon_.remote() != nullptr) {
-    return conflict(name,
-                    "gpus: Slurm has given it to the job already; cancel the job and submit it "
-                    "again");
-  }
-  if (change.moves()) {
-    const auto changed = changed_gpus(gpu, change, view.cluster());
-    if (!changed) return Denial{.status = 422, .message = name + ": " + changed.error().message};
-    gpu = *changed;
-  }
-  if (change.vram) gpu.vram = *change.vram, gpu.sharing = Sharing::Shared;
-  if (change.time_limit) updated.spec.time_limit = *change.time_limit;
-  if (change.priority) updated.spec.priority = *change.priority;
-  if (updated.spec.time_limit <= run_of(job, view.now())) {
-    return Denial{.status = 422,
-                  .message = name + ": time_limit_seconds: it has run that long already"};
-  }
-  if (const auto why = why_impossible(job.id, updated.spec.request, view.cluster())) {
-    return Denial{.status = 422, .message = *why};
-  }
-  if (const auto beyond = why_beyond_user(updated.spec, view.settings()); !beyond.empty()) {
-    return Denial{.status = 422, .message = name + ": " + beyond};
-  }
-  return Input(std::move(updated));
+  auto updated = admit_update({.job = job, .change = change, .name = name}, daemon_);
+  if (updated) return Input(std::move(*updated));
+  const bool is_conflict = updated.error().code == ErrorCode::Conflict;
+  return Denial{.status = is_conflict ? 409 : 422, .message = updated.error().message};
 }
 
 }  // namespace berth::daemon

@@ -16,7 +16,6 @@
 #include "core/ids.hpp"
 #include "core/input.hpp"
 #include "core/job.hpp"
-#include "core/settings.hpp"
 #include "daemon/processes.hpp"
 #include "daemon/requests.hpp"
 #include "daemon/roles.hpp"
@@ -50,9 +49,6 @@ struct JobsToChange {
   Change change = {};                 ///< For Update.
   Answer answer = Answer::OfMany;
 };
-
-/// Why a user may never have as many GPUs as the job needs; "" for a user who may.
-std::string why_beyond_user(const JobSpec& spec, const Settings& settings);
 
 class JobChanges {
  public:

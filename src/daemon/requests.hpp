@@ -1,7 +1,7 @@
-// Requests of users, checked: an accepted request can be run; otherwise the answer says why not.
+// The bodies of requests, read and checked: the answer to a wrong one says what is wrong.
 //
-// Pure functions of the text and its sender. The engine makes its own check (why_impossible)
-// afterwards.
+// Pure functions of the text and its sender. Whether this machine can meet a request is checked
+// later (admit.hpp).
 #pragma once
 
 #include <optional>
@@ -39,10 +39,6 @@ struct NumberRange {
 /// Of every key with a number that parse_submission() takes.
 std::vector<NumberRange> number_ranges();
 
-/// Turns the names of GPU types and the indices of GPUs into the cluster's. Errors: InvalidArgument
-/// naming one that the cluster does not have, and what it has.
-Expected<void> accept_gpus(live::Submission& job, const Cluster& cluster);
-
 /// What is to be changed of a job that waits.
 struct Change {
   std::optional<Bytes> vram;
@@ -55,9 +51,6 @@ struct Change {
 
   bool moves() const { return gpus || !gpu_types.empty() || !gpu_indices.empty(); }
 };
-/// The job's request with the GPUs that are asked for instead. Errors: as accept_gpus().
-Expected<GpuRequest> changed_gpus(const GpuRequest& asked, const Change& change,
-                                  const Cluster& cluster);
 /// POST /v1/jobs/ID/update. Errors: as parse_submission().
 Expected<Change> parse_change(std::string_view body);
 

@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "core/limits.hpp"
+#include "daemon/admit.hpp"
 #include "daemon/requests.hpp"
 #include "daemon/rig.hpp"
 #include "live/host.hpp"

@@ -11,6 +11,7 @@
 
 #include "core/limits.hpp"
 #include "core/words.hpp"
+#include "daemon/admit.hpp"
 #include "engine/engine.hpp"
 #include "gpu/probe.hpp"
 
