@@ -71,10 +71,8 @@ Expected<void> check_texts(const JobFields& fields) {
 
 Expected<void> check_variables(const JobFields& fields) {
   const std::vector<std::string>& environment = fields.environment;
-  if (environment.size() > limits::kMostVariables) {
-    return wrong("environment", std::to_string(environment.size()) + " variables, the most is " +
-                                    std::to_string(limits::kMostVariables));
-  }
+  auto done = check_most("environment", environment.size(), " variables", limits::kMostVariables);
+  if (!done) return done;
   for (std::size_t i = 0; i < environment.size(); ++i) {
     const std::size_t equals = environment[i].find('=');
     if (equals == std::string::npos || equals == 0) {

@@ -115,10 +115,11 @@ std::optional<Denial> JobChanges::why_not(http::Exchange& exchange, JobId id, Ri
                                 : "; others' jobs are for operators (`operators` in berth.toml)")};
 }
 
-std::optional<Denial> JobChanges::why_not_of(http::Exchange& exchange, UserId user) {
+std::optional<Denial> JobChanges::why_not_of(http::Exchange& exchange, UserId user,
+                                             Rights on_others) {
   const uid_t by = exchange.request().peer.user;
   note_owner(exchange, user);
-  if (by == user.value() || rights(exchange) >= Rights::Operator) return std::nullopt;
+  if (by == user.value() || rights(exchange) >= on_others) return std::nullopt;
   return Denial{.status = 403,
                 .message = "jobs of " + user_text(user.value()) + ": you are " + user_text(by) +
                            "; others' jobs are for operators (`operators` in berth.toml)"};
@@ -157,7 +158,7 @@ void JobChanges::keep_from_starting(const std::shared_ptr<Run>& run) {
   inputs.reserve(end - run->held);  // a megabyte, once
   for (; run->held < end; ++run->held) {
     const Job* const job = view.find(jobs[run->held]);
-    if (job == nullptr || why_not(*run->asked.exchange, job->id, Rights::Operator)) continue;
+    if (job == nullptr || why_not(*run->asked.exchange, job->id, run->asked.on_others)) continue;
     run->leaving.push_back(job->id);
     if (!could_start(*job)) continue;
     inputs.emplace_back(HoldAsked{job->id});
@@ -261,7 +262,8 @@ http::Response JobChanges::final_answer(const Run& run) const {
 // ---- One job ---------------------------------------------------------------------------------
 
 JobChanges::Wanted JobChanges::input_for(const Run& run, JobId id) {
-  if (auto denial = why_not(*run.asked.exchange, id, Rights::Operator)) return std::move(*denial);
+  if (auto denial = why_not(*run.asked.exchange, id, run.asked.on_others))
+    return std::move(*denial);
   const Job* const job = daemon_.keeper().engine().view().find(id);
   const std::string name = name_of(id);
   if (job == nullptr) return conflict(name, "has ended already");

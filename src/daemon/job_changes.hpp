@@ -48,6 +48,7 @@ struct JobsToChange {
   std::vector<Missing> missing = {};  ///< Handles that stand for none, which are refused.
   Change change = {};                 ///< For Update.
   Answer answer = Answer::OfMany;
+  Rights on_others = Rights::Operator;  ///< That the peer needs for jobs of others.
 };
 
 class JobChanges {
@@ -62,7 +63,7 @@ class JobChanges {
   /// these rights. Also names its owner in the audit log.
   std::optional<Denial> why_not(http::Exchange& exchange, JobId id, Rights on_others);
   /// The same for all jobs of a user.
-  std::optional<Denial> why_not_of(http::Exchange& exchange, UserId user);
+  std::optional<Denial> why_not_of(http::Exchange& exchange, UserId user, Rights on_others);
   /// `alice (uid 1000)`.
   std::string user_text(uid_t user);
   /// `7`, `643_5`.

@@ -70,9 +70,8 @@ Expected<live::AfterTask> read_dependency(const std::string& key, const Json& va
 
 Expected<void> read_after(Json& value, std::vector<live::AfterTask>& target) {
   if (!value.is_array()) return wrong("after", "must be a list, is " + shown_json(value));
-  if (value.size() > limits::kMostDependencies) {
-    return wrong("after", std::to_string(value.size()) + " jobs, the most is " +
-                              std::to_string(limits::kMostDependencies));
+  if (auto done = check_most("after", value.size(), " jobs", limits::kMostDependencies); !done) {
+    return done;
   }
   for (std::size_t i = 0; i < value.size(); ++i) {
     const auto after = read_dependency("after[" + std::to_string(i) + "]", value[i]);
@@ -177,8 +176,9 @@ Expected<std::int64_t> raw_number(const NumberKey& key, const Json& value) {
   const std::string name(key.name);
   if (key.measure == Measure::Whole) return integer_in(name, value, key.least, key.most);
   if (key.measure == Measure::Instant) {
-    const auto at = instant_in(name, value);
-    return at ? Expected<std::int64_t>(micros(*at)) : std::unexpected(at.error());
+    Instant at;
+    const auto done = read_value(name, value, at);
+    return done ? Expected<std::int64_t>(micros(at)) : std::unexpected(done.error());
   }
   const double one = key.measure == Measure::Cores ? 1e3 : 1e6;
   const auto stated = real_in(name, value, static_cast<double>(key.most) / one);

@@ -153,14 +153,14 @@ Expected<std::int64_t> integer_in(const std::string& key, const Json& value, std
     return wrong(key,
                  shown_json(value) + ", must be a whole number of at most " + std::to_string(most));
   }
-  const bool too_large =
+  const bool is_huge =
       value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
-  if (too_large) return wrong(key, shown_json(value) + ", the most is " + std::to_string(most));
   const auto number = value.get<std::int64_t>();
-  if (number < least)
-    return wrong(key, shown_json(value) + ", the least is " + std::to_string(least));
-  if (number > most) return wrong(key, shown_json(value) + ", the most is " + std::to_string(most));
-  return number;
+  if (is_huge || number > most) {
+    return wrong(key, shown_json(value) + ", the most is " + std::to_string(most));
+  }
+  if (number >= least) return number;
+  return wrong(key, shown_json(value) + ", the least is " + std::to_string(least));
 }
 
 Expected<double> real_in(const std::string& key, const Json& value, double most) {
@@ -173,17 +173,22 @@ Expected<double> real_in(const std::string& key, const Json& value, double most)
   return number;
 }
 
-Expected<Instant> instant_in(const std::string& key, const Json& value) {
-  const auto at = real_in(key, value, static_cast<double>(micros(limits::kLastInstant)) / 1e6);
-  if (at) return instant_from_micros(std::max<std::int64_t>(1, std::llround(*at * 1e6)));
-  Error error = at.error();
-  if (error.message.find("the most is") != std::string::npos) error.message += " (2200-01-01)";
-  return std::unexpected(std::move(error));
+Expected<void> read_value(const std::string& key, const Json& value, Instant& target) {
+  auto at = real_in(key, value, static_cast<double>(micros(limits::kLastInstant)) / 1e6);
+  if (!at && at.error().message.contains("the most is")) at.error().message += " (2200-01-01)";
+  if (!at) return std::unexpected(at.error());
+  target = instant_from_micros(std::max<std::int64_t>(1, std::llround(*at * 1e6)));
+  return {};
+}
+
+Expected<void> check_most(const std::string& key, std::size_t count, const char* what,
+                          std::size_t most) {
+  if (count <= most) return {};
+  return wrong(key, std::to_string(count) + what + ", the most is " + std::to_string(most));
 }
 
 Expected<void> check_bytes(const std::string& key, std::size_t size, std::size_t most) {
-  if (size <= most) return {};
-  return wrong(key, std::to_string(size) + " bytes, the most is " + std::to_string(most));
+  return check_most(key, size, " bytes", most);
 }
 
 }  // namespace berth::daemon

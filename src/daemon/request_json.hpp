@@ -32,6 +32,8 @@ Expected<void> read_value(const std::string& key, Json& value, std::string& targ
 Expected<void> read_value(const std::string& key, Json& value, Label& target);
 Expected<void> read_value(const std::string& key, const Json& value, bool& target);
 Expected<void> read_value(const std::string& key, Json& value, std::vector<std::string>& target);
+/// A time that somebody states, in seconds since 1970.
+Expected<void> read_value(const std::string& key, const Json& value, Instant& target);
 template <class Enum>
 Expected<void> read_word(const std::string& key, const Json& value, Enum& target) {
   const auto found =
@@ -48,10 +50,10 @@ Expected<std::int64_t> integer_in(const std::string& key, const Json& value, std
                                   std::int64_t most);
 /// A number above 0.
 Expected<double> real_in(const std::string& key, const Json& value, double most);
-/// A time that somebody states, in seconds since 1970.
-Expected<Instant> instant_in(const std::string& key, const Json& value);
 
-/// Errors: a text that is longer than `most` bytes.
+/// Errors: more than `most`; `what` is the unit, as ` bytes`.
+Expected<void> check_most(const std::string& key, std::size_t count, const char* what,
+                          std::size_t most);
 Expected<void> check_bytes(const std::string& key, std::size_t size, std::size_t most);
 
 }  // namespace berth::daemon

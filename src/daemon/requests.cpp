@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 7> kChangeable = {
     "vram_bytes", "time_limit_seconds", "name", "priority", "gpus", "gpu_types", "gpu_indices"};
 
 /// What is left out follows from what is said.
-void complete(live::Submission& job, const Json& said, const JobDefaults& defaults) {
+void fill_in(live::Submission& job, const Json& said, const JobDefaults& defaults) {
   GpuRequest& gpu = job.spec.request.gpu;
   const GpuCount indices(std::ssize(job.gpu_indices));
   if (indices > GpuCount(0) && !said.contains("gpus")) gpu.count = indices;
@@ -59,7 +59,7 @@ Expected<live::Submission> parse_submission(std::string_view body, const http::P
   for (auto& [key, value] : json->items()) {
     if (auto done = read_field(fields, key, value); !done) return std::unexpected(done.error());
   }
-  complete(job, *json, defaults);
+  fill_in(job, *json, defaults);
   if (auto done = check_fields(fields); !done) return std::unexpected(done.error());
   if (fields.warn_signal != 0) {
     job.command.warning = live::Warning{fields.warn_signal, fields.warns_before()};
@@ -189,46 +189,41 @@ Expected<shim::Attach> parse_attach(std::string_view body) {
 
 namespace {
 
-using GpuList = std::optional<std::vector<std::uint32_t>>;
-
 /// `"all"` (nothing), or a list of indices.
-Expected<GpuList> read_gpus(const std::string& key, const Json& value, std::size_t gpus) {
-  if (value == "all") return std::nullopt;
+Expected<void> read_gpu_list(const Json& value, std::size_t gpus, DrainWish& wish) {
+  if (value == "all") return {};
   if (!value.is_array() || value.empty()) {
-    return wrong(key, "must be all or a list of indices, is " + shown_json(value));
+    return wrong("gpus", "must be all or a list of indices, is " + shown_json(value));
   }
-  std::vector<std::uint32_t> list;
+  wish.gpus.emplace();
   for (const Json& one : value) {
-    const auto index = integer_in(key, one, 0, limits::kMostGpus);
+    const auto index = integer_in("gpus", one, 0, limits::kMostGpus);
     if (!index) return std::unexpected(index.error());
     if (*index >= static_cast<std::int64_t>(gpus)) {
-      return wrong(key,
+      return wrong("gpus",
                    "GPU " + std::to_string(*index) + ": this machine has " + std::to_string(gpus));
     }
-    list.push_back(static_cast<std::uint32_t>(*index));
+    wish.gpus->push_back(static_cast<std::uint32_t>(*index));
   }
-  return list;
+  return {};
 }
 
-/// One key of a reservation.
+/// One key of a drain; reservations have these too.
+Expected<void> read_drain(DrainWish& wish, const std::string& key, Json& value, std::size_t gpus) {
+  if (key == "reason") return read_value(key, value, wish.reason);
+  if (key == "until_at") return read_value(key, value, wish.until);
+  if (key == "gpus") return read_gpu_list(value, gpus, wish);
+  return wrong(key, "unknown key; valid keys: gpus, reason, until_at");
+}
+
 Expected<void> read_reserve(ReservationWish& wish, const std::string& key, Json& value,
                             std::size_t gpus) {
-  if (key == "reason") return read_value(key, value, wish.reason);
   if (key == "users") return read_value(key, value, wish.users);
-  if (key == "gpus") {
-    auto list = read_gpus(key, value, gpus);
-    if (!list) return std::unexpected(list.error());
-    wish.gpus = std::move(*list);
-    return {};
+  if (key == "from_at") return read_value(key, value, wish.from.emplace());
+  if (key == "reason" || key == "until_at" || key == "gpus") {
+    return read_drain(wish, key, value, gpus);
   }
-  if (key != "from_at" && key != "until_at") {
-    return wrong(key, "unknown key; valid keys: gpus, users, from_at, until_at, reason");
-  }
-  const auto at = instant_in(key, value);
-  if (!at) return std::unexpected(at.error());
-  if (key == "from_at") wish.from = *at;
-  if (key == "until_at") wish.until = *at;
-  return {};
+  return wrong(key, "unknown key; valid keys: gpus, users, from_at, until_at, reason");
 }
 
 }  // namespace
@@ -241,18 +236,13 @@ Expected<ReservationWish> parse_reserve(std::string_view body, std::size_t gpus)
   }
   ReservationWish wish;
   for (auto& [key, value] : json->items()) {
-    if (auto done = read_reserve(wish, key, value, gpus); !done) {
+    if (auto done = read_reserve(wish, key, value, gpus); !done)
       return std::unexpected(done.error());
-    }
   }
   if (wish.users.empty()) return wrong("users", "names nobody");
-  if (wish.users.size() > limits::kMostUsers) {
-    return wrong("users", std::to_string(wish.users.size()) + " names, the most is " +
-                              std::to_string(limits::kMostUsers));
-  }
-  if (auto done = check_bytes("reason", wish.reason.size(), limits::kMostName); !done)
-    return std::unexpected(done.error());
-  return wish;
+  auto done = check_most("users", wish.users.size(), " names", limits::kMostUsers);
+  if (done) done = check_bytes("reason", wish.reason.size(), limits::kMostName);
+  return done ? Expected<ReservationWish>(std::move(wish)) : std::unexpected(done.error());
 }
 
 Expected<std::vector<ReservationId>> parse_unreserve(std::string_view body) {
@@ -276,28 +266,12 @@ Expected<DrainWish> parse_drain(std::string_view body, std::size_t gpus) {
   auto json = parse_object(body);
   if (!json) return std::unexpected(json.error());
   DrainWish wish;
-  bool is_named = false;
   for (auto& [key, value] : json->items()) {
-    if (key == "reason") {
-      if (auto done = read_value(key, value, wish.reason); !done)
-        return std::unexpected(done.error());
-    } else if (key == "until_at") {
-      const auto at = instant_in(key, value);
-      if (!at) return std::unexpected(at.error());
-      wish.until = *at;
-    } else if (key == "gpus") {
-      is_named = true;
-      auto list = read_gpus(key, value, gpus);
-      if (!list) return std::unexpected(list.error());
-      wish.gpus = std::move(*list);
-    } else {
-      return wrong(key, "unknown key; valid keys: gpus, reason, until_at");
-    }
+    if (auto done = read_drain(wish, key, value, gpus); !done) return std::unexpected(done.error());
   }
-  if (!is_named) return wrong("gpus", "is missing");
-  if (auto done = check_bytes("reason", wish.reason.size(), limits::kMostName); !done)
-    return std::unexpected(done.error());
-  return wish;
+  if (!json->contains("gpus")) return wrong("gpus", "is missing");
+  const auto done = check_bytes("reason", wish.reason.size(), limits::kMostName);
+  return done ? Expected<DrainWish>(std::move(wish)) : std::unexpected(done.error());
 }
 
 }  // namespace berth::daemon

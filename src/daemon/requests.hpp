@@ -77,12 +77,9 @@ struct DrainWish {
 Expected<DrainWish> parse_drain(std::string_view body, std::size_t gpus);
 
 /// GPUs that are to be reserved for users.
-struct ReservationWish {
-  std::optional<std::vector<std::uint32_t>> gpus;  ///< Nothing: all.
-  std::vector<std::string> users;                  ///< As users_named() takes them.
-  std::optional<Instant> from;                     ///< Nothing: now.
-  Instant until;
-  std::string reason;
+struct ReservationWish : DrainWish {
+  std::vector<std::string> users;  ///< As users_named() takes them.
+  std::optional<Instant> from;     ///< Nothing: now.
 };
 /// POST /v1/reserve. Errors: as parse_drain().
 Expected<ReservationWish> parse_reserve(std::string_view body, std::size_t gpus);

@@ -201,6 +201,7 @@ void Connection::answer(Response response) {
   let_go();
   std::string head = header_of(response.status, response.content_type, keep_alive_, Framing::Length,
                                response.body.size());
+  if (!response.allow.empty()) head.insert(head.size() - 2, "Allow: " + response.allow + "\r\n");
   const bool is_bare = method_ == Method::Head || response.status == 204 || response.status == 304;
   held_ = is_bare ? 0 : response.body.size();
   if (!loop_->hold(user(), held_)) {

@@ -109,6 +109,9 @@ TEST_F(Api, EachPathHasItsMethod) {
     }
   }
   EXPECT_EQ(rig_->job(id)["state"], "held");
+  http::test::RawPeer peer(rig_->socket());
+  peer.send("PUT /v1/jobs HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(peer.receive_until("\r\n\r\n"), HasSubstr("\r\nAllow: POST, GET, HEAD\r\n"));
 }
 
 TEST_F(Api, AHandleIsThatOfAJob) {
@@ -399,7 +402,7 @@ TEST_F(Api, MetricsAreOpenMetrics) {
       EXPECT_THAT(line, StartsWith(family));
     }
   }
-  expect_refused(post("/metrics"), 404, "/metrics: no such path");
+  expect_refused(post("/metrics"), 405, "POST /metrics: method not allowed here");
 }
 
 TEST_F(Api, CancellingManyNamesAll) {

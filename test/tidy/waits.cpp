@@ -55,7 +55,7 @@ constexpr auto kPermits = std::to_array<Permit>({
     {"src/daemon/announce.cpp", "execvp", kOwnProcess},
     {"src/daemon/announcer.cpp", "waitpid", kNeverWaits},
     {"src/daemon/announcer.cpp", "access", "the folders in which a machine has its programs"},
-    {"src/daemon/api.cpp", "stat", "the size of a log, which is in berthd's folder"},
+    {"src/daemon/api_jobs.cpp", "stat", "the size of a log, which is in berthd's folder"},
     {"src/daemon/audit.cpp", "open rename", kOwnFile},
     {"src/daemon/clock.cpp", "ifstream ofstream", kOwnFile},
     {"src/daemon/daemon.cpp", "open rename read_small_file", kOwnFile},
