@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/limits.hpp"
+#include "core/text.hpp"
 
 namespace berth {
 
@@ -52,10 +53,6 @@ std::optional<Decimal> decimal(std::string_view text) {
   return Decimal{*whole, *billionths};
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 /// Takes what it begins with of these off the text.
 template <class Is>
 std::string_view take_while(std::string_view& text, Is is) {
@@ -77,7 +74,7 @@ Parts take_measured(std::string_view& text) {
   parts.number = take_while(text, [](char c) { return is_digit(c) || c == '.'; });
   take_while(text, [](char c) { return c == ' '; });
   parts.unit = take_while(text, is_letter);
-  std::ranges::transform(parts.unit, parts.unit.begin(), lower);
+  std::ranges::transform(parts.unit, parts.unit.begin(), lowered);
   return parts;
 }
 

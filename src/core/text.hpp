@@ -1,4 +1,4 @@
-// Amounts as text for users.
+// Letters, and amounts as text for users.
 #pragma once
 
 #include <string>
@@ -8,6 +8,12 @@
 #include "core/units.hpp"
 
 namespace berth {
+
+// Of ASCII, whatever the locale.
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+constexpr bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
+constexpr bool is_letter(char c) { return is_upper(c) || (c >= 'a' && c <= 'z'); }
+constexpr char lowered(char c) { return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
 
 /// `24 GiB`, `1.5 GiB`, `300 MiB`, `17 B`: three significant digits at most, powers of 1024.
 std::string to_text(Bytes bytes);

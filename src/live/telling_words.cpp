@@ -6,15 +6,13 @@
 #include <optional>
 #include <utility>
 
+#include "core/text.hpp"
+
 namespace berth::live {
 
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-bool is_letter(char c) { return is_upper(c) || (c >= 'a' && c <= 'z'); }
 bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-char lowered(char c) { return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
 
 template <std::size_t size>
 bool is_among(const std::array<std::string_view, size>& list, std::string_view word) {
