@@ -299,7 +299,8 @@ Expected<void> Daemon::open_launcher() {
 Witness Daemon::witness_of(JobId job) const {
   const ClusterView view = keeper_.engine().view();
   const Job* const known = view.find(job);
-  if (known == nullptr || known->grant.shares.empty()) return {};
+  if (known == nullptr) return {};
+  if (known->grant.shares.empty()) return unwatched(*known);
   Witness witness{.peak = watcher().peak_of(job),
                   .granted = std::ranges::min(known->grant.shares, {}, &Share::granted).granted,
                   .found_full = known->hurt_by.has_value()};

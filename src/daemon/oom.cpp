@@ -5,13 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
+#include <bitset>
 #include <csignal>
-#include <map>
-#include <ranges>
-#include <set>
 #include <utility>
 
+#include "core/text.hpp"
 #include "posix/descriptor.hpp"
 
 namespace berth::daemon {
@@ -19,264 +17,360 @@ namespace berth::daemon {
 namespace {
 
 constexpr std::size_t kNear = 60;  ///< Characters before the words in which talk counts.
+constexpr std::size_t kNowhere = std::string_view::npos;
+constexpr std::size_t kRemarks = static_cast<std::size_t>(kLastRemark) + 1;
 
-char lower(char letter) {
-  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + 32) : letter;
-}
+bool is_part_of_word(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
 
-std::string lowered(std::string_view text) {
+std::string in_small_letters(std::string_view text) {
   std::string result(text);
-  std::ranges::transform(result, result.begin(), lower);
+  std::ranges::transform(result, result.begin(), lowered);
   return result;
 }
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_word(char c) { return is_letter(c) || is_digit(c) || c == '.'; }
-
-bool has(std::string_view line, std::string_view words) {
-  return line.find(words) != std::string_view::npos;
-}
-
-/// True where a word goes on beyond its end (`step`: -1, before its beginning), as in
-/// `recommender`, `fire_prevention` or `faq.py`. Requires: a letter or a digit at the word's end.
-bool goes_on(std::string_view text, std::size_t at, int step) {
-  const auto letter_at = [&](std::size_t place) {
-    return place < text.size() && (is_letter(text[place]) || is_digit(text[place]));
-  };
-  if (letter_at(at)) return true;
-  const bool joins = at < text.size() && (text[at] == '.' || text[at] == '-' || text[at] == '/');
-  return joins && letter_at(at + static_cast<std::size_t>(step));
-}
-
-/// A whole word, or several.
-bool has_word(std::string_view text, std::string_view word) {
-  const auto is_end = [](char c) { return is_letter(c) || is_digit(c); };
-  for (std::size_t at = text.find(word); at != std::string_view::npos;
-       at = text.find(word, at + 1)) {
-    const bool begins = !is_end(word.front()) || at == 0 || !goes_on(text, at - 1, -1);
-    if (begins && (!is_end(word.back()) || !goes_on(text, at + word.size(), 1))) return true;
+/// In small letters and in lines, without what a terminal makes of it: colours, and lines that are
+/// written over.
+std::string plain(std::string_view log) {
+  std::string text;
+  text.reserve(log.size());
+  for (std::size_t at = 0; at < log.size(); ++at) {
+    if (log.substr(at).starts_with("\x1b[")) {
+      const auto is_final = [](char c) { return c >= '@' && c <= '~'; };
+      at += 2;
+      while (at < log.size() && log[at] != '\n' && !is_final(log[at])) ++at;
+      if (at < log.size() && log[at] == '\n') text += '\n';
+    } else {
+      text += log[at] == '\r' ? '\n' : lowered(log[at]);
+    }
   }
-  return false;
+  return text;
 }
 
-bool has_any_word(std::string_view text, std::span<const std::string_view> words) {
-  return std::ranges::any_of(words, [&](std::string_view word) { return has_word(text, word); });
-}
-
-/// The parts of `text` between asterisks.
+/// The parts of `text` between asterisks, in small letters.
 std::vector<std::string> parts_of(std::string_view text) {
   std::vector<std::string> parts;
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find('*', at), text.size());
-    if (end > at) parts.push_back(lowered(text.substr(at, end - at)));
+    if (end > at) parts.push_back(in_small_letters(text.substr(at, end - at)));
     at = end + 1;
   }
   return parts;
 }
 
-/// Where all parts are in the line, in their order. Returns: where the first begins.
-std::optional<std::size_t> find_parts(std::string_view line,
-                                      const std::vector<std::string>& parts) {
-  std::optional<std::size_t> first;
-  std::size_t from = 0;
-  for (const std::string& part : parts) {
-    const std::size_t at = line.find(part, from);
-    if (at == std::string_view::npos) return std::nullopt;
-    if (!first) first = at;
-    from = at + part.size();
-  }
-  return first;
+/// Where what a line says begins.
+std::size_t opening_of(std::string_view line) {
+  return std::min(line.find_first_not_of(" \t|>"), line.size());
 }
 
-/// `*` in a word of the lists, too.
-bool says(std::string_view line, std::string_view words) {
-  return has(words, "*") ? find_parts(line, parts_of(words)).has_value() : has(line, words);
+/// True where a word goes on beyond its end (`step`: -1, before its beginning), as in
+/// `recommender`, `fire_prevention` or `faq.py`.
+bool goes_on(std::string_view line, std::size_t at, int step) {
+  const auto is_part_at = [&](std::size_t place) {
+    return place < line.size() && is_part_of_word(line[place]);
+  };
+  if (is_part_at(at)) return true;
+  const bool joins = at < line.size() && (line[at] == '.' || line[at] == '-' || line[at] == '/');
+  return joins && is_part_at(at + static_cast<std::size_t>(step));
 }
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t|>");
-  return first == std::string_view::npos ? std::string_view() : text.substr(first);
-}
+/// Where a word stands in its line.
+struct Spot {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
 
-bool is_of_other_memory(std::string_view line) {
-  return std::ranges::any_of(other_memory(),
-                             [&](std::string_view words) { return says(line, words); });
-}
-
-/// `before`: what stands before the words in their line.
-bool is_talk(std::string_view before) {
-  const std::string_view whole = trimmed(before);
-  if (before.size() > kNear) before.remove_prefix(before.size() - kNear);
-  return std::ranges::any_of(talk(), [&](std::string_view words) {
-    return words.front() == '^' ? whole.starts_with(words.substr(1)) : has_word(before, words);
-  });
-}
-
-bool is_warning(std::string_view text) {
-  return has_word(text, "warn") || has_word(text, "warning");
-}
-
-/// A line of a program that goes on says less. `before`: the words.
-Certainty by_level(Certainty certainty, std::string_view line, std::string_view before) {
-  if (has_word(before, "info") || has_word(before, "debug")) return Certainty::Possible;
-  if (has_any_word(line, caught())) return Certainty::Possible;
-  return is_warning(before) ? std::min(certainty, Certainty::Likely) : certainty;
-}
-
-/// `[3] throw_api_error` of a stack trace.
-bool is_frame(std::string_view line) {
-  const std::string_view text = trimmed(line);
-  return text.size() > 2 && text[0] == '[' && is_digit(text[1]) && has(text.substr(0, 5), "]");
-}
-
-/// `epoch 7`, or `7 it/s`.
-bool shows_progress(std::string_view line) {
-  return std::ranges::any_of(line, is_digit) && has_any_word(line, progress());
-}
-
-/// Of a program that ends itself in other languages, or is ended; often what follows from a failed
-/// allocation.
-bool is_crash(std::string_view line) {
-  return has(line, "segmentation fault") || has(line, "panicked at") ||
-         has(line, "panic: runtime error") || has(line, "bus error") ||
-         (has(line, "assertion ") && has(line, "failed"));
-}
-
-/// `KeyError: labels`, with what a log puts in front: the name of a fault, and a colon or nothing.
-bool names_fault(std::string_view line) {
-  if (is_frame(line)) return false;
-  for (const std::string_view kind : {"error", "exception"}) {
-    for (std::size_t at = line.find(kind); at != std::string_view::npos;
-         at = line.find(kind, at + 1)) {
-      const std::size_t end = at + kind.size();
-      const bool ends = end == line.size() || line[end] == ':';
-      if (!ends || (at > 0 && !is_word(line[at - 1]) && trimmed(line).find(kind) != 0)) continue;
-      std::size_t begin = at;
-      while (begin > 0 && is_word(line[begin - 1])) --begin;
-      const std::string_view before = trimmed(line.substr(0, begin));
-      if (!before.starts_with("except") && !before.starts_with("raise")) return true;
-    }
-  }
-  return has(line, "command not found") || has(line, "no such file or directory") ||
-         has(line, "permission denied") || has(line, ": error: unrecognized arguments") ||
-         has(line, ": error: argument") || has(line, ": error: the following arguments") ||
-         has(line, "exception in thread \"");
-}
-
-bool is_consequence(std::string_view line) {
-  return std::ranges::any_of(consequences(),
-                             [&](std::string_view words) { return has(line, words); });
-}
-
-/// The next fault is of the same end: what was on the way, or of an interpreter that cleans up.
-bool is_chained(std::string_view line) {
-  return has(line, "during handling of the above exception") ||
-         has(line, "direct cause of the following exception") ||
-         has(line, "exception ignored in") || has(line, "error in atexit") ||
-         has(line, "error in sys.excepthook");
-}
-
-/// The line around a position: where it begins, and itself.
-std::pair<std::size_t, std::string_view> line_at(std::string_view text, std::size_t at) {
-  const std::size_t before = at == 0 ? std::string_view::npos : text.rfind('\n', at - 1);
-  const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
-  const std::size_t end = std::min(text.find('\n', at), text.size());
-  return {begin, text.substr(begin, end - begin)};
+bool is_whole_word(std::string_view line, Spot word) {
+  const bool begins =
+      word.begin == 0 || !is_part_of_word(line[word.begin]) || !goes_on(line, word.begin - 1, -1);
+  return begins && (!is_part_of_word(line[word.end - 1]) || !goes_on(line, word.end, 1));
 }
 
 /// As in `test_cuda_out_of_memory`; words that begin with `_` are the end of a name.
-bool is_part_of_name(std::string_view line, std::size_t words) {
-  return words > 0 && line[words - 1] == '_' && line[words] != '_';
+bool is_part_of_name(std::string_view line, Spot word) {
+  return word.begin > 0 && line[word.begin - 1] == '_' && line[word.begin] != '_';
 }
 
-/// A line that tells of it.
-struct OomLine {
-  Certainty certainty = Certainty::Possible;
-  bool warns = false;  ///< Only that.
-};
-using Lines = std::map<std::size_t, OomLine>;  ///< By where they begin.
+/// `Wed May 13`, `13 May 2026`: not advice.
+bool is_month(std::string_view line, Spot word) {
+  if (line.substr(word.begin, word.end - word.begin) != "may") return false;
+  const std::size_t after = line.find_first_not_of(" ,-", word.end);
+  const std::size_t before =
+      word.begin == 0 ? kNowhere : line.find_last_not_of(" ,-", word.begin - 1);
+  return (after != kNowhere && is_digit(line[after])) ||
+         (before != kNowhere && is_digit(line[before]));
+}
 
-/// The most certain of them after which no fault of another kind follows. O(length).
-std::optional<Certainty> most_certain(std::string_view text, const Lines& lines) {
-  if (lines.empty()) return std::nullopt;
-  struct Line {
-    std::size_t begin = 0;
-    std::string_view text;
-    bool has_fault = false;
-  };
-  std::vector<Line> all;
-  bool chained = false;
-  for (std::size_t at = lines.begin()->first; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    Line line{.begin = at, .text = text.substr(at, end - at)};
-    if (is_chained(line.text)) {
-      chained = true;
-    } else if (!lines.contains(at) && names_fault(line.text) && !is_consequence(line.text)) {
-      line.has_fault = !std::exchange(chained, false);
-    }
-    all.push_back(line);
-    at = end + 1;
+/// `epoch 7`, `step=40`, `Epoch [3/10]`, `7 it/s`; "" without one.
+std::string_view number_beside(std::string_view line, Spot word) {
+  constexpr std::size_t kBetween = 3;
+  const auto is_part = [](char c) { return is_digit(c) || c == '.'; };
+  const std::size_t begin = line.find_first_not_of(" =:#[(", word.end);
+  if (begin != kNowhere && begin <= word.end + kBetween && is_digit(line[begin])) {
+    std::size_t end = begin;
+    while (end < line.size() && is_part(line[end])) ++end;
+    return line.substr(begin, end - begin);
   }
-  std::optional<Certainty> best;
-  bool has_progress = false;  // of what follows
-  bool has_crash = false;
-  for (const Line& line : std::views::reverse(all)) {
-    if (const auto told = lines.find(line.begin); told != lines.end()) {
-      const bool went_on = told->second.warns && has_progress;
-      const Certainty certainty = went_on ? Certainty::Possible : told->second.certainty;
-      best = std::max(best.value_or(certainty), certainty);
+  std::size_t from = word.begin;
+  if (from > 0 && line[from - 1] == ' ') --from;
+  const std::size_t end = from;
+  while (from > 0 && is_part(line[from - 1])) --from;
+  return line.substr(from, end - from);
+}
+
+/// `KeyError: labels` with what a log puts in front: a name that ends so, and a colon or nothing.
+/// `ERROR: failed` is a level, `check_error:` a function, `raise KeyError` source code.
+/// `opening`: where what the line says begins.
+bool is_name_of_fault(std::string_view line, Spot ending, std::size_t opening) {
+  const bool ends = ending.end == line.size() || line[ending.end] == ':';
+  if (!ends) return false;
+  std::size_t begin = ending.begin;
+  while (begin > 0 && (is_part_of_word(line[begin - 1]) || line[begin - 1] == '.')) --begin;
+  const std::string_view name = line.substr(begin, ending.begin - begin);
+  const std::string_view before = line.substr(opening);
+  if (before.starts_with("except ") || before.starts_with("raise ")) return false;
+  const bool is_pythons_own = before.starts_with("exception") && ending.begin == opening;
+  return is_pythons_own || (std::ranges::any_of(name, is_letter) && !name.ends_with('_'));
+}
+
+/// Words of GPU memory in a line.
+struct Mention {
+  std::size_t at = 0;
+  Certainty certainty = Certainty::Possible;
+};
+
+/// `epoch 7`. The text is longer there than this is.
+struct Count {
+  WordFinder::Word word = 0;
+  std::string_view number;
+};
+
+/// What is remarked in a line, and where.
+struct Remarks {
+  std::vector<Mention> mentions;
+  std::vector<Spot> talk;        ///< In their order.
+  std::size_t opening = 0;       ///< Where what it says begins.
+  std::size_t level = kNowhere;  ///< The first.
+  std::size_t warning = kNowhere;
+  std::vector<Count> progress;
+  std::bitset<kRemarks> others;
+
+  bool has(Remark remark) const { return others[static_cast<std::size_t>(remark)]; }
+  void set(Remark remark) { others.set(static_cast<std::size_t>(remark)); }
+};
+
+bool is_talk(const Remarks& line, std::size_t at) {
+  const std::size_t near = at - std::min(at, kNear);
+  const auto first = std::ranges::lower_bound(line.talk, near, {}, &Spot::begin);
+  const auto last = std::ranges::lower_bound(line.talk, at, {}, &Spot::begin);
+  return std::any_of(first, last, [&](const Spot& word) { return word.end <= at; });
+}
+
+/// Of source code or a command: all that follows is talk.
+bool opens_talk(std::string_view line, const Remarks& remarks) {
+  return std::ranges::any_of(remark_words(Remark::Opening), [&](std::string_view words) {
+    return line.substr(remarks.opening).starts_with(words);
+  });
+}
+
+/// What a line tells of GPU memory.
+struct Verdict {
+  std::optional<Certainty> certainty;
+  bool goes_on = false;  ///< So says the program, or it only warns.
+};
+
+Verdict verdict_of(std::string_view text, const Remarks& line) {
+  Verdict told{.certainty = {}, .goes_on = line.has(Remark::Caught)};
+  if (line.mentions.empty() || line.has(Remark::NotGpu) || opens_talk(text, line)) return told;
+  for (const Mention& words : line.mentions) {
+    Certainty certainty = words.certainty;
+    if (line.has(Remark::OtherMemory) && certainty != Certainty::Sure) continue;
+    if (is_talk(line, words.at)) continue;
+    if (line.warning < words.at) {
+      certainty = std::min(certainty, Certainty::Likely);
+      told.goes_on = true;
     }
-    const bool shows = shows_progress(line.text);
-    if (line.has_fault || (shows && has_crash)) break;
-    has_progress |= shows;
-    has_crash |= is_crash(line.text);
+    if (line.level < words.at || line.has(Remark::Caught)) certainty = Certainty::Possible;
+    told.certainty = std::max(told.certainty.value_or(certainty), certainty);
+  }
+  return told;
+}
+
+/// What follows a line.
+class Later {
+ public:
+  /// How sure the words are in its light.
+  std::optional<Certainty> weighed(const Verdict& told) const {
+    const bool has_fault = faults_ > 0 || crashed_later_;
+    const bool went_on = !counts_.empty() && (told.goes_on || has_fault);
+    if (!told.certainty || went_on) return std::nullopt;
+    if (has_fault && told.certainty != Certainty::Sure) return std::nullopt;
+    return has_fault || advances_ ? Certainty::Possible : *told.certainty;
+  }
+
+  /// The line before what is known.
+  void add(const Remarks& line, const Verdict& told) {
+    for (const Count& count : line.progress) {
+      if (advances_) break;
+      const auto known = std::ranges::find(counts_, count.word, &Count::word);
+      if (known != counts_.end()) {
+        advances_ = known->number != count.number;
+      } else {
+        counts_.push_back(count);
+      }
+    }
+    crashed_later_ |= has_crash_ && !line.progress.empty();
+    has_crash_ |= line.has(Remark::Crash);
+    if (line.has(Remark::Chained)) {
+      faults_ -= std::exchange(is_last_open_, false) ? 1 : 0;
+    } else if (!told.certainty && line.has(Remark::Fault) && !line.has(Remark::Consequence)) {
+      ++faults_;
+      is_last_open_ = true;
+    }
+  }
+
+ private:
+  int faults_ = 0;
+  bool is_last_open_ = false;  ///< The first fault was not seen to be another one's consequence.
+  std::vector<Count> counts_;  ///< The last beside each word.
+  bool advances_ = false;      ///< Two beside the same word.
+  bool has_crash_ = false;
+  bool crashed_later_ = false;  ///< After progress.
+};
+
+}  // namespace
+
+/// Reads lines. Belongs to one thread, for as long as the words and the text are there.
+class OomWords::Reader {
+ public:
+  explicit Reader(const OomWords& words) : words_(words), seen_(words.phrases_.size()) {}
+
+  const Remarks& read(std::string_view line) {
+    remarks_.mentions.clear();
+    remarks_.talk.clear();
+    remarks_.progress.clear();
+    remarks_.opening = opening_of(line);
+    remarks_.level = remarks_.warning = kNowhere;
+    remarks_.others.reset();
+    ++line_;
+    words_.finder_.find_in(line, [&](WordFinder::Word word, std::size_t at) {
+      const Spot place{at, at + words_.finder_.text(word).size()};
+      for (const Part& part : words_.parts_[word]) on_part(line, part, place);
+    });
+    return remarks_;
+  }
+
+ private:
+  /// How much of a phrase was found in the line.
+  struct Seen {
+    std::size_t line = 0;
+    std::size_t parts = 0;
+    Spot place;  ///< From where the first begins to where the last ends.
+  };
+
+  void on_part(std::string_view line, const Part& part, Spot place) {
+    const Phrase& phrase = words_.phrases_[part.phrase];
+    Seen& seen = seen_[part.phrase];
+    if (std::exchange(seen.line, line_) != line_) seen.parts = 0;
+    if (seen.parts != part.number) return;
+    if (part.number > 0 && place.begin < seen.place.end) return;
+    if (part.number == 0) {
+      if (!phrase.remark && is_part_of_name(line, place)) return;
+      seen.place.begin = place.begin;
+    }
+    seen.place.end = place.end;
+    if (++seen.parts < phrase.parts.size()) return;
+    if (!phrase.remark) {
+      remarks_.mentions.push_back({seen.place.begin, phrase.certainty});
+    } else {
+      seen.parts = 0;
+      on_remark(line, phrase, seen.place);
+    }
+  }
+
+  void on_remark(std::string_view line, const Phrase& phrase, Spot place) {
+    switch (*phrase.remark) {
+      case Remark::Talk:
+        if (is_whole_word(line, place) && !is_month(line, place)) remarks_.talk.push_back(place);
+        break;
+      case Remark::Level:
+        if (is_whole_word(line, place)) remarks_.level = std::min(remarks_.level, place.begin);
+        break;
+      case Remark::Warning:
+        if (is_whole_word(line, place)) remarks_.warning = std::min(remarks_.warning, place.begin);
+        break;
+      case Remark::Caught:
+        if (phrase.wants_digit ? place.end < line.size() && is_digit(line[place.end])
+                               : is_whole_word(line, place)) {
+          remarks_.set(Remark::Caught);
+        }
+        break;
+      case Remark::Progress:
+        if (is_whole_word(line, place)) count(line, phrase, place);
+        break;
+      case Remark::Name:
+        if (is_name_of_fault(line, place, remarks_.opening)) remarks_.set(Remark::Fault);
+        break;
+      default:
+        remarks_.set(*phrase.remark);
+    }
+  }
+
+  void count(std::string_view line, const Phrase& phrase, Spot place) {
+    const std::string_view number = number_beside(line, place);
+    if (!number.empty()) remarks_.progress.push_back({phrase.parts.front(), number});
+  }
+
+  const OomWords& words_;
+  std::vector<Seen> seen_;  ///< By phrase.
+  std::size_t line_ = 0;
+  Remarks remarks_;
+};
+
+OomWords::OomWords(std::span<const std::string> more) {
+  for (const OomRule& rule : oom_rules()) add(rule.words, {.certainty = rule.certainty});
+  for (const std::string& words : more) add(words, {.certainty = Certainty::Sure});
+  for (std::size_t i = 0; i < kRemarks; ++i) {
+    const auto remark = static_cast<Remark>(i);
+    if (remark == Remark::Opening) continue;  // looked for in one place only
+    for (const std::string_view words : remark_words(remark)) add(words, {.remark = remark});
+  }
+}
+
+void OomWords::add(std::string_view words, Phrase phrase) {
+  phrase.wants_digit = phrase.remark && words.ends_with('#');
+  if (phrase.wants_digit) words.remove_suffix(1);
+  for (const std::string& text : parts_of(words)) {
+    const WordFinder::Word word = finder_.add(text);
+    if (word >= parts_.size()) parts_.resize(word + std::size_t{1});
+    parts_[word].push_back({.phrase = phrases_.size(), .number = phrase.parts.size()});
+    phrase.parts.push_back(word);
+  }
+  if (!phrase.parts.empty()) phrases_.push_back(std::move(phrase));
+}
+
+/// From the last line to the first, because what follows a line decides what it means.
+std::optional<Certainty> OomWords::found_in(std::string_view log) const {
+  const std::string text = plain(log);
+  Reader reader(*this);
+  Later later;
+  std::optional<Certainty> best;
+  std::string_view rest = text;
+  while (!rest.empty() && best != Certainty::Sure) {
+    const std::size_t before = rest.rfind('\n');
+    const std::string_view line = rest.substr(before == kNowhere ? 0 : before + 1);
+    rest = rest.substr(0, before == kNowhere ? 0 : before);
+    if (line.empty()) continue;
+    const Remarks& remarks = reader.read(line);
+    const Verdict told = verdict_of(line, remarks);
+    if (const auto certainty = later.weighed(told)) {
+      best = std::max(best.value_or(*certainty), *certainty);
+    }
+    later.add(remarks, told);
   }
   return best;
 }
 
-}  // namespace
-
-OomWords::OomWords(std::span<const std::string> more) {
-  for (const OomRule& rule : oom_rules()) add(rule.words, rule.certainty);
-  for (const std::string& words : more) add(words, Certainty::Sure);
-}
-
-void OomWords::add(std::string_view words, Certainty certainty) {
-  Rule rule{.parts = parts_of(words), .certainty = certainty};
-  if (rule.parts.empty()) return;
-  const auto longest = std::ranges::max_element(rule.parts, {}, &std::string::size);
-  rule.anchor = static_cast<std::size_t>(longest - rule.parts.begin());
-  rules_.push_back(std::move(rule));
-}
-
-std::optional<Certainty> OomWords::found_in(std::string_view log) const {
-  const std::string text = lowered(log);
-  Lines lines;
-  std::set<std::size_t> others;  // lines that speak of something else; each is judged once
-  for (const Rule& rule : rules_) {
-    const std::string& anchor = rule.parts[rule.anchor];
-    for (std::size_t at = text.find(anchor); at != std::string::npos; at = text.find(anchor, at)) {
-      const auto [begin, line] = line_at(text, at);
-      at = begin + line.size();  // once for each line, however often it says so
-      const auto known = lines.find(begin);
-      const bool is_told = known != lines.end() && known->second.certainty >= rule.certainty;
-      if (is_told || others.contains(begin)) continue;
-      const auto first = find_parts(line, rule.parts);
-      if (!first) continue;
-      const std::string_view before = line.substr(0, *first);
-      if (is_part_of_name(line, *first)) continue;
-      if (known == lines.end() && (is_of_other_memory(line) || is_talk(before))) {
-        others.insert(begin);
-        continue;
-      }
-      OomLine& told = lines[begin];
-      told.warns = is_warning(before);
-      told.certainty = std::max(told.certainty, by_level(rule.certainty, line, before));
-    }
-  }
-  return most_certain(text, lines);
-}
+Witness unwatched(const Job& job) { return {.has_gpus = job.spec.request.gpu.count > GpuCount(0)}; }
 
 bool counts(Certainty words, const Witness& witness) {
   const bool is_seen = witness.peak > Bytes(0) && witness.granted > Bytes(0);

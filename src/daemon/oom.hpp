@@ -1,10 +1,10 @@
 // Whether a job died for lack of GPU memory: by its exit, its last words and what was measured.
 //
-// Words are the first witness (oom_rules.hpp): those of this attempt alone, and only if no fault of
-// another kind follows them, because a program that catches the first and dies of the second would
-// not be helped by more memory. What a look saw is the second: a peak near the grant or a full GPU
-// makes doubtful words likely, a peak far below the grant makes them unlikely. Host memory is
-// another matter.
+// Words are the first witness (oom_rules.hpp), those of this attempt alone. What follows them weakens
+// them: a program that catches the failure and goes on, and then dies of something else, would not
+// be helped by more memory. What a look saw is the second: a peak near the grant or a full GPU makes
+// doubtful words likely, a peak far below the grant makes them unlikely. Host memory is another
+// matter.
 #pragma once
 
 #include <optional>
@@ -13,9 +13,11 @@
 #include <string_view>
 #include <vector>
 
+#include "core/job.hpp"
 #include "core/outcome.hpp"
 #include "core/units.hpp"
 #include "daemon/oom_rules.hpp"
+#include "daemon/word_finder.hpp"
 #include "shim/record.hpp"
 
 namespace berth::daemon {
@@ -23,15 +25,20 @@ namespace berth::daemon {
 /// The code by which a program says so itself.
 inline constexpr int kOomCode = 77;
 
-/// Of a log, as much as is looked at for last words.
-inline constexpr std::size_t kTail = std::size_t{16} << 10;
+/// Of a log, as much as is looked at for last words: the other ranks of a job say much after the
+/// one that ran out.
+inline constexpr std::size_t kTail = std::size_t{256} << 10;
 
 /// What was measured of an attempt.
 struct Witness {
   Bytes peak{0};     ///< The most that it was seen to hold on a GPU; zero: it was not seen there.
   Bytes granted{0};  ///< On the GPU where that is least.
   bool found_full = false;  ///< A GPU of its was full in the last look, or others took its memory.
+  bool has_gpus = true;     ///< Without, nothing that it says or returns is of GPU memory.
 };
+
+/// Of a job that was not looked at.
+Witness unwatched(const Job& job);
 
 class OomWords {
  public:
@@ -39,18 +46,26 @@ class OomWords {
   explicit OomWords(std::span<const std::string> more = {});
 
   /// How sure the end of a log makes it that the program died for lack of GPU memory; nothing where
-  /// it says nothing of that, or of another fault later. O(rules x length).
+  /// it says nothing of that, or of another fault later. O(length): its user writes it.
   std::optional<Certainty> found_in(std::string_view log) const;
 
  private:
-  struct Rule {
-    std::vector<std::string> parts;  ///< In lower case, in their order in a line.
-    std::size_t anchor = 0;          ///< The longest of them.
+  class Reader;
+  struct Phrase {
+    std::vector<WordFinder::Word> parts;  ///< In small letters, in their order in a line.
+    std::optional<Remark> remark;         ///< None: of GPU memory.
     Certainty certainty = Certainty::Sure;
+    bool wants_digit = false;  ///< Behind it.
   };
-  void add(std::string_view words, Certainty certainty);
+  struct Part {
+    std::size_t phrase = 0;
+    std::size_t number = 0;
+  };
+  void add(std::string_view words, Phrase phrase);
 
-  std::vector<Rule> rules_;
+  std::vector<Phrase> phrases_;
+  WordFinder finder_;
+  std::vector<std::vector<Part>> parts_;  ///< By word.
 };
 
 /// Whether words of this certainty count.
@@ -65,6 +80,7 @@ template <class Tail>
 Outcome outcome_of(const shim::Exit& exit, const OomWords& words, Tail tail,
                    const Witness& witness) {
   if (shim::shell_code(exit) == 0) return Outcome::Done;
+  if (!witness.has_gpus) return Outcome::Failed;
   const bool says_so = exit.kind == shim::Exit::Kind::Code && exit.number == kOomCode;
   if (says_so) return Outcome::Oom;
   if (!asks_for_words(exit)) return Outcome::Failed;

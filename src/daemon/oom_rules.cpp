@@ -43,6 +43,11 @@ constexpr auto kRules = std::to_array<OomRule>({
     {"CUDA", "cuda oom", Likely},
     {"CUDA", "gpu oom", Likely},
     {"CUDA", "GPU memory exhausted"},
+    {"CUDA", "CUDA allocation failed"},
+    {"CUDA", "CUDA error*unable to allocate"},
+    {"CUDA", "cuMemCreate failed", Likely},
+    {"CUDA", "insufficient memory on accelerator"},
+    {"CUDA", "not enough allocatable device memory"},
     {"CUDA", "VRAM exhausted"},
     // Libraries, each with its handle or its workspace.
     {"cuBLAS, cuDNN, cuSOLVER, cuSPARSE, hipBLAS", "_STATUS_ALLOC_FAILED"},
@@ -69,6 +74,7 @@ constexpr auto kRules = std::to_array<OomRule>({
     {"PyTorch", "torch.cuda.OutOfMemoryError"},
     {"PyTorch", "NPU out of memory"},
     {"PyTorch", "MPS backend out of memory"},
+    {"PyTorch", "allocation on device*would exceed allowed memory"},
     {"accelerate", "No executable batch size found"},
     {"bitsandbytes", "Error out of memory at line"},
     {"DeepSpeed", "not enough memory*zero", Likely},
@@ -101,6 +107,8 @@ constexpr auto kRules = std::to_array<OomRule>({
     {"XLA", "RESOURCE_EXHAUSTED: Failed to allocate"},
     {"XLA", "RESOURCE_EXHAUSTED: Error allocating device buffer"},
     {"XLA", "RESOURCE_EXHAUSTED*Attempting to allocate"},
+    {"XLA", "RESOURCE_EXHAUSTED*Allocating*exceeds the memory limit"},
+    {"XLA", "Failed to allocate*bytes for new constant"},
     {"XLA", "Attempting to reserve*That was not possible"},
     {"XLA", "Ran out of memory in memory space"},
     {"XLA", "DNN library initialization failed", Likely},
@@ -128,6 +136,8 @@ constexpr auto kRules = std::to_array<OomRule>({
     {"Kokkos", "Kokkos failed to allocate memory*Cuda"},
     {"PhysX", "PxgCudaDeviceMemoryAllocator fail to allocate"},
     {"MATLAB", "Out of memory on device"},
+    {"DL4J", "[DEVICE] allocation failed"},
+    {"NVHPC", "ALLOCATE:*bytes requested*2(out of memory)"},
     // RAPIDS and boosted trees.
     {"RMM", "RMM failure*bad_alloc"},
     {"RMM", "RMM failure*Maximum pool size exceeded"},
@@ -152,6 +162,13 @@ constexpr auto kRules = std::to_array<OomRule>({
     {"ONNX Runtime", "BFCArena*Failed to allocate memory", Likely},
     {"ONNX Runtime", "Failed to allocate memory for requested buffer", Likely},
     {"ONNX Runtime", "Available memory of*is smaller than requested bytes of", Likely},
+    {"DALI", "CUDABadAlloc"},
+    {"nvJPEG", "nvjpeg*ALLOCATOR_FAILURE"},
+    {"NVENC", "OpenEncodeSessionEx failed: out of memory", Likely},
+    {"Jittor", "GPU memory is overflow"},
+    {"MindSpore", "Device*memory isn't enough"},
+    {"MegEngine", "mgb::MemAllocError"},
+    {"Metal", "Insufficient Memory*ErrorOutOfMemory"},
     {"TensorRT", "Error Code 2: OutOfMemory"},
     {"TensorRT", "OutOfMemory (Requested size was"},
     {"TensorRT", "Cuda Runtime (out of memory)"},
@@ -184,7 +201,8 @@ constexpr auto kRules = std::to_array<OomRule>({
     {"TensorRT-LLM", "failed to allocate*KV cache"},
     {"LMDeploy", "[TM]*out of memory"},
     {"ExLlama", "Insufficient space in device split", Likely},
-    // Simulations.
+    // Pictures and simulations.
+    {"Blender", "out of GPU and shared host memory"},
     {"NAMD", "on Pe*device*out of memory"},
     {"RELION", "out of memory in*/cuda/", Likely},
     // Whatever else says so itself.
@@ -196,47 +214,22 @@ constexpr auto kRules = std::to_array<OomRule>({
     {"any", "RESOURCE_EXHAUSTED", Possible},
 });
 
-constexpr auto kOtherMemory = std::to_array<std::string_view>({
+constexpr auto kNotGpu = std::to_array<std::string_view>({
     "by allocator cpu",
     "device:cpu",
     "defaultcpuallocator",
     "cpu_allocator",
-    "unable to allocate*for an array with shape",
-    "out of host memory",
-    "out_of_host_memory",
-    "host memory",
-    "system memory",
-    "pinned memory",
+    "pinned",
     "bytes on host",
     "on the host",
-    "cpu buffer",
     "cuda_host buffer",
     "host_malloc",
-    "java heap space",
-    "java.lang.",
-    "device cpu",
-    "device 'cpu",
-    "heap limit",
-    "heap out of memory",
-    "javascript heap",
-    "std::bad_alloc'",
-    "shared memory",
-    "node running low on memory",
-    "cannot allocate memory",
     "killed process",
     "oom-kill",
     "oom_kill",
     "oom killer",
     "slurmstepd:",
     "srun: error:",
-    "message larger than max",
-    "statuscode.resource_exhausted",
-    "quota exceeded",
-    "exceeded*quota",
-    "exhausted*quota",
-    "rate limit",
-    "no space left on device",
-    "too many open files",
     "not a failure",
     "more than 1eb memory",
     "attempting to recover",
@@ -254,53 +247,71 @@ constexpr auto kOtherMemory = std::to_array<std::string_view>({
     "no such file or directory:",
 });
 
-/// Whole words; `^`: at the beginning of the line.
-constexpr auto kTalk = std::to_array<std::string_view>({
-    "avoid",       "avoids",     "avoiding",     "prevent",
-    "prevents",    "preventing", "if you",       "if it",
-    "if there",    "in case of", "when you",     "may",
-    "might",       "can cause",  "could cause",  "can lead to",
-    "docs:",       "faq",        "tip:",         "hint:",
-    "note:",       "help:",      "recommend",    "recommends",
-    "recommended", "consider",   "considering",  "e.g.",
-    "for example", "such as",    "common error", "common problem",
-    "known issue", "how to",     "without",      "instead of",
-    "unless",      "never",      "in str(",      "^#",
-    "^//",         "^* ",        "^>",           "^--",
-    "^+ ",         "^++ ",       "^def ",        "^raise ",
-    "^except ",    "^except:",   "^elif ",       "^if ",
-    "^assert ",    "^return ",   "^print(",      "^logger.",
-    "^logging.",   "^usage:",    "^from ",       "^import ",
-    "^class ",     "readme",
+constexpr auto kOtherMemory = std::to_array<std::string_view>({
+    "unable to allocate*for an array with shape",
+    "out of host memory",
+    "out_of_host_memory",
+    "host memory",
+    "system memory",
+    "cpu buffer",
+    "java heap space",
+    "gc overhead limit",
+    "metaspace",
+    "direct buffer memory",
+    "unable to create native thread",
+    "unable to create new native thread",
+    "requested array size exceeds",
+    "device cpu",
+    "device 'cpu",
+    "heap limit",
+    "heap out of memory",
+    "javascript heap",
+    "std::bad_alloc'",
+    "shared memory",
+    "node running low on memory",
+    "cannot allocate memory",
+    "message larger than max",
+    "statuscode.resource_exhausted",
+    "quota exceeded",
+    "exceeded*quota",
+    "exhausted*quota",
+    "rate limit",
+    "no space left on device",
+    "too many open files",
 });
 
-/// Whole words.
+constexpr auto kTalk = std::to_array<std::string_view>({
+    "avoid",      "avoids",       "avoiding",       "prevent",     "prevents", "preventing",
+    "if you",     "if it",        "if there",       "in case of",  "when you", "may",
+    "might",      "can cause",    "could cause",    "can lead to", "docs:",    "faq",
+    "tip:",       "hint:",        "note:",          "notes:",      "help:",    "recommend",
+    "recommends", "recommended",  "consider",       "considering", "e.g.",     "for example",
+    "such as",    "common error", "common problem", "known issue", "how to",   "without",
+    "instead of", "unless",       "never",          "in str(",     "fix",      "fixes",
+    "assert '",   "assert \"",    "readme",
+});
+
+constexpr auto kOpening = std::to_array<std::string_view>({
+    "#",       "//",       "--",     "+ ",    "++ ",     "def ",    "raise ",
+    "except ", "except:",  "elif ",  "if ",   "assert ", "return ", "print(",
+    "logger.", "logging.", "usage:", "from ", "import ", "class ",  "head is now at ",
+});
+
+constexpr auto kLevel = std::to_array<std::string_view>({"info", "debug"});
+constexpr auto kWarning = std::to_array<std::string_view>({"warn", "warning"});
+
 constexpr auto kCaught = std::to_array<std::string_view>({
-    "retrying",
-    "retried",
-    "retry_if_cuda_oom",
-    "trying again",
-    "trying batch",
-    "trying with",
-    "will retry",
-    "skip",
-    "skipping",
-    "skipped",
-    "falling back",
-    "fallback",
-    "reducing to",
-    "reducing batch",
-    "halving",
-    "halved",
-    "pruned",
-    "caught cuda",
-    "caught out of memory",
-    "caught oom",
-    "memory caught",
-    "oom caught",
-    "memory, caught",
-    "continuing",
-    "recovering",
+    "retrying",       "retried",       "retry_if_cuda_oom",
+    "trying again",   "trying batch",  "trying with",
+    "trying #",       ", using #",     "; using #",
+    "lowering to",    "lowered to",    "reduced to",
+    "switching to",   "dropping to",   "will retry",
+    "skip",           "skipping",      "skipped",
+    "falling back",   "fallback",      "reducing to",
+    "reducing batch", "halving",       "halved",
+    "pruned",         "caught cuda",   "caught out of memory",
+    "caught oom",     "memory caught", "oom caught",
+    "memory, caught", "continuing",    "recovering",
 });
 
 constexpr auto kProgress = std::to_array<std::string_view>({
@@ -317,7 +328,56 @@ constexpr auto kProgress = std::to_array<std::string_view>({
     "batch",
 });
 
-constexpr auto kConsequences = std::to_array<std::string_view>({
+constexpr auto kCrash = std::to_array<std::string_view>({
+    "segmentation fault",
+    "panicked at",
+    "panic: runtime error",
+    "bus error",
+    "assertion *failed",
+});
+
+constexpr auto kFault = std::to_array<std::string_view>({
+    "command not found",
+    "can't open file",
+    "permission denied",
+    ": error: unrecognized arguments",
+    ": error: argument",
+    ": error: the following arguments",
+    "exception in thread \"",
+});
+
+constexpr auto kName = std::to_array<std::string_view>({"error", "exception"});
+
+constexpr auto kConsequence = std::to_array<std::string_view>({
+    // the next lines of a script that goes on
+    "no such file or directory",
+    "filenotfounderror",
+    // other ranks and workers, which waited for it
+    "timed out",
+    "timeout",
+    "deadline_exceeded",
+    "broken pipe",
+    "brokenpipeerror",
+    "connectionerror",
+    "connection refused",
+    "diststoreerror",
+    "distnetworkerror",
+    "collective ops",
+    "horovod",
+    "exited unexpectedly",
+    "unexpectedly terminated",
+    "terminatedworkererror",
+    // parents, and what they call the end of a child
+    "trainingfailederror",
+    "aborted",
+    "previous error",
+    "error messages above",
+    "see above",
+    // what keeps track of runs
+    "mlflow.",
+    "comet_ml",
+    "neptune.",
+    "clearml",
     "childfailederror",
     "enginedeaderror",
     "engine core",
@@ -334,7 +394,6 @@ constexpr auto kConsequences = std::to_array<std::string_view>({
     "rayactorerror",
     "actordiederror",
     "calledprocesserror",
-    "brokenpipeerror",
     "brokenprocesspool",
     "connectionreseterror",
     "connectionrefusederror",
@@ -343,7 +402,6 @@ constexpr auto kConsequences = std::to_array<std::string_view>({
     "eoferror",
     "keyboardinterrupt",
     "systemexit",
-    "timeouterror",
     "signalexception",
     "taskfailed",
     "taskerror",
@@ -378,13 +436,48 @@ constexpr auto kConsequences = std::to_array<std::string_view>({
     "launch.py",
 });
 
+constexpr auto kChained = std::to_array<std::string_view>({
+    "during handling of the above exception",
+    "direct cause of the following exception",
+    "exception ignored in",
+    "error in atexit",
+    "error in sys.excepthook",
+});
+
 }  // namespace
 
 std::span<const OomRule> oom_rules() { return kRules; }
-std::span<const std::string_view> other_memory() { return kOtherMemory; }
-std::span<const std::string_view> talk() { return kTalk; }
-std::span<const std::string_view> caught() { return kCaught; }
-std::span<const std::string_view> progress() { return kProgress; }
-std::span<const std::string_view> consequences() { return kConsequences; }
+
+std::span<const std::string_view> remark_words(Remark remark) {
+  switch (remark) {
+    case Remark::NotGpu:
+      return kNotGpu;
+    case Remark::OtherMemory:
+      return kOtherMemory;
+    case Remark::Talk:
+      return kTalk;
+    case Remark::Opening:
+      return kOpening;
+    case Remark::Level:
+      return kLevel;
+    case Remark::Warning:
+      return kWarning;
+    case Remark::Caught:
+      return kCaught;
+    case Remark::Progress:
+      return kProgress;
+    case Remark::Crash:
+      return kCrash;
+    case Remark::Fault:
+      return kFault;
+    case Remark::Name:
+      return kName;
+    case Remark::Consequence:
+      return kConsequence;
+    case Remark::Chained:
+      return kChained;
+  }
+  return {};
+}
 
 }  // namespace berth::daemon

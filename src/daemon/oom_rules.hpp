@@ -1,4 +1,5 @@
-// Words by which programs say that they ran out of GPU memory: data for oom.hpp.
+// Words by which programs say that they ran out of GPU memory, and by which they say that it was
+// something else or that they go on: data for oom.hpp.
 //
 // Words count in any case; `*` is anything between two of them in the same line. A framework that
 // is missing here is a line in oom_rules.cpp, or an entry of `oom_words` in berth.toml.
@@ -25,20 +26,25 @@ struct OomRule {
 
 std::span<const OomRule> oom_rules();
 
-/// In a line with these, the memory is the host's, or nothing failed.
-std::span<const std::string_view> other_memory();
+/// What other words in a log say.
+enum class Remark : std::uint8_t {
+  NotGpu,       ///< In a line with these no memory of a GPU was lacking, whatever else it says.
+  OtherMemory,  ///< So it is in a line with these, unless it has words that are Sure.
+  Talk,         ///< Whole words not far before, in advice, documentation or source code.
+  Opening,      ///< The same at the beginning of the line, however far before.
+  Level,        ///< Whole words before, of a line that is no error's.
+  Warning,      ///< Whole words before, of a line that may be no error's.
+  Caught,       ///< Whole words in a line of a program that goes on; `#`: a digit.
+  Progress,     ///< Whole words with a number beside them, of a program that goes on.
+  Crash,        ///< Of a program that is ended; often what follows from a failed allocation.
+  Fault,        ///< Of another kind.
+  Name,         ///< How the name of a fault ends, as in `KeyError: labels`.
+  Consequence,  ///< Of a program that ends anyway, or of another that waited for it: no Fault.
+  Chained,      ///< The next fault is of the same end, or of an interpreter that cleans up.
+};
+inline constexpr auto kLastRemark = Remark::Chained;
 
-/// What stands before the words, not far, in a line that is advice, documentation or source code:
-/// whole words; with `^` in front at the beginning of the line.
-std::span<const std::string_view> talk();
-
-/// Whole words in a line of a program that caught it and goes on.
-std::span<const std::string_view> caught();
-
-/// Whole words that stand beside a number in a line of a program that goes on.
-std::span<const std::string_view> progress();
-
-/// Parts of lines by which a program that is ending anyway names that end: no fault of their own.
-std::span<const std::string_view> consequences();
+/// Words of a kind, `*` in them as in a rule.
+std::span<const std::string_view> remark_words(Remark remark);
 
 }  // namespace berth::daemon

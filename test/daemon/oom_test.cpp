@@ -1,6 +1,7 @@
 // Goal: a job that died for lack of GPU memory is known by what its framework says, by its own
-// attempt's words alone, and with the measurement as second witness; host memory, talk of memory, a
-// caught failure that another fault follows, and a kill are something else.
+// attempt's words alone, and with the measurement as second witness, whatever scripts, parents and
+// other ranks say after it; host memory, talk of memory, a caught failure after which a program goes
+// on or that another fault follows, and a kill are something else.
 //
 // Method: texts of the kinds that public issue threads show, each said anew, through the words and
 // the rule; a berthd with jobs of several attempts.
@@ -27,8 +28,13 @@ constexpr std::int64_t kGib = std::int64_t{1} << 30;
 constexpr shim::Exit kFailed{.kind = shim::Exit::Kind::Code, .number = 1, .at = {}};
 
 bool is_oom(std::string_view log, const Witness& witness = {}, const shim::Exit& exit = kFailed) {
-  return outcome_of(exit, OomWords(), [&] { return std::string(log); }, witness) == Outcome::Oom;
+  static const OomWords words;
+  return outcome_of(exit, words, [&] { return std::string(log); }, witness) == Outcome::Oom;
 }
+
+constexpr Witness kNear{.peak = Bytes(19 * kGib), .granted = Bytes(20 * kGib)};
+constexpr Witness kFar{.peak = Bytes(2 * kGib), .granted = Bytes(20 * kGib)};
+constexpr Witness kFull{.peak = Bytes(2 * kGib), .granted = Bytes(20 * kGib), .found_full = true};
 
 // ---- What frameworks say ---------------------------------------------------------------------
 
@@ -151,6 +157,37 @@ constexpr auto kGpuMemory = std::to_array<std::string_view>({
     "jax: INTERNAL: Failed to create cuBLAS handle: cublas error",
     "FATAL ERROR: CUDA error cudaMalloc(pp, n) in file src/CudaUtils.C\n on Pe 0 (n1 device 0): "
     "out of memory",
+    "System is out of GPU and shared host memory\nError: Session error",
+    "CUDA error: unable to allocate enough memory to perform the requested operation (out-of-mem)",
+    "ERROR: Insufficient memory on accelerator (src/GPU/gpu_extra.h:44)",
+    "* Device #1: Not enough allocatable device memory for this attack.",
+    "dali::CUDABadAlloc: CUDA allocation failed: Can't allocate 16777216 bytes on device 0.",
+    "RuntimeError: Critical error in pipeline:\nCUDA allocation failed\nRequested: 2 GB",
+    "java.lang.RuntimeException: [DEVICE] allocation failed; Error code: [2]",
+    "executor.cc:665] Execute failed: GPU memory is overflow, please reduce your batch_size!",
+    "RuntimeError: Device(id:0) memory isn't enough and alloc failed, alloc size: 1073741824B.",
+    "nvjpeg error '5' (ALLOCATOR_FAILURE)",
+    "mem.cpp:273: non-zero status: 2 cuMemCreate failed",
+    "[h264_nvenc @ 0x55] OpenEncodeSessionEx failed: out of memory (10): (no details)",
+    "0: ALLOCATE: 4194304000 bytes requested; not enough memory: 2(out of memory)",
+    "mgb::MemAllocError\nout of memory while requesting 123 bytes",
+    "[METAL] Command buffer execution failed: Insufficient Memory "
+    "(00000008:kIOGPUCommandBufferCallbackErrorOutOfMemory)",
+    "XlaRuntimeError: INTERNAL: Failed to allocate 2097152 bytes for new constant",
+    "Profiling failure: RESOURCE_EXHAUSTED: Allocating 123 bytes exceeds the memory limit of 0",
+    "!!! Exception !!! Allocation on device 0 would exceed allowed memory. (out of memory)",
+    "java.lang.OutOfMemoryError: Could not allocate native memory: std::bad_alloc: RMM failure "
+    "at:arena.hpp:382: Maximum pool size exceeded",
+    // beside words of other memory
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB in shared memory kernel",
+    "error loading model: unable to allocate CUDA0 buffer after CPU buffer of 3 MiB",
+    // in May
+    "[Wed May 13 10:22:01 2026] ERROR trainer: CUDA out of memory. Tried to allocate 2.00 GiB",
+    "May 13 10:22:01 gpu01 python[123]: RuntimeError: CUDA error: out of memory",
+    "13 May 2026 trainer: CUDA out of memory",
+    // on a terminal
+    "\x1b[1;31mRuntimeError\x1b[0m: \x1b[35mCUDA out of memory\x1b[0m\r\nbye\r\n",
+    "Epoch 3: 45%|## | 123/400 [00:12]\rEpoch 3: 46%|## | 124/400 [00:12]\rCUDA out of memory",
     // told by whatever was there to tell it
     "Exception: CUDA out of memory. Tried to allocate 2.00 GiB",
     "Exception in thread Thread-3:\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate",
@@ -248,7 +285,19 @@ constexpr auto kSomethingElse = std::to_array<std::string_view>({
     "CUDA error: out of memory\nepoch 2 done\nSegmentation fault (core dumped)",
     "warning: CUDA out of memory, retried\nthread 'main' panicked at src/main.rs:3:5:",
     "CUDA out of memory\nException in thread \"main\" java.lang.NullPointerException",
+    "Auto batch: CUDA out of memory at 64, using 32\nepoch 1 loss nan\nLoss is nan, stopping",
+    "OOM at batch 512 (CUDA out of memory)\nepoch 1 loss 0.3\nepoch 2 loss 0.2\nno such set: val",
+    "batch 512: CUDA out of memory, using 256\nKeyError: 'labels'",
+    "CUDA out of memory\n\x1b[1;35mKeyError\x1b[0m: \x1b[35m'labels'\x1b[0m\r\n",
+    "CUDA out of memory\r\nAssertionError\r\n",
+    "CUDA out of memory\nException: no labels",
+    "CUDA out of memory\ncv2.error: OpenCV(4.8.0): bad argument",
     // counted, named, shown
+    "HEAD is now at 3f2a1bc Handle CUDA out of memory in eval\nLoss is nan, stopping training",
+    "commit: fix CUDA out of memory at eval\nLoss is nan, stopping training",
+    "E       AssertionError: assert 'CUDA out of memory' in 'foo'",
+    "wandb: Run notes: lowered batch size after CUDA out of memory\nLoss is nan",
+    "You may run into CUDA out of memory with large batches",
     "|       CUDA OOMs: 0            |        cudaMalloc retries: 0         |",
     "tests/test_mem.py::test_cuda_out_of_memory PASSED\ntests/test_loss.py::test_loss FAILED",
     "FileNotFoundError: [Errno 2] No such file or directory: 'docs/cuda_out_of_memory.md'",
@@ -304,6 +353,63 @@ TEST(OomWords, CountBeforeWhatFollowsFromThem) {
   for (const std::string_view text : kWithConsequences) EXPECT_TRUE(is_oom(text)) << text;
 }
 
+/// What scripts, parents, other ranks and reporters say after it.
+constexpr auto kAfterIt = std::to_array<std::string_view>({
+    // levels
+    "ERROR:    Application startup failed. Exiting.",
+    "Error: ShardCannotStart",
+    "error: creating server: Internal - failed to load all models",
+    "ERROR: training failed, see log above",
+    "ERROR:root:Training stopped",
+    "Error: command 'python train.py' failed at line 12",
+    "error: abort on container exit",
+    "rsync error: some files were not transferred (code 23) at main.c(1338) [sender=3.2.7]",
+    // the next lines of a script
+    "cat: out/metrics.json: No such file or directory",
+    "rm: cannot remove 'tmp/x': No such file or directory",
+    "./job.sh: line 12: cd: out/run1: No such file or directory",
+    "rsync: [sender] link_stat \"/out\" failed: No such file or directory (2)",
+    "FileNotFoundError: [Errno 2] No such file or directory: 'out/best.pt'",
+    // other ranks and workers
+    "[rank1]: torch.distributed.DistStoreError: Socket Timeout",
+    "[rank3]: torch.distributed.DistNetworkError: The client socket has timed out after 600000ms",
+    "[rank1]: torch.distributed.DistNetworkError: Broken pipe",
+    "[rank3]: RuntimeError: Broken pipe",
+    "RuntimeError: [gloo/unbound_buffer.cc:81] Timed out waiting 1800000ms for recv operation",
+    "RuntimeError: DataLoader worker (pid(s) 1234) exited unexpectedly",
+    "loky.process_executor.TerminatedWorkerError: A worker process was unexpectedly terminated.",
+    "errors_impl.UnavailableError: Collective ops is aborted by: failed to connect",
+    "XlaRuntimeError: DEADLINE_EXCEEDED: Barrier timed out.",
+    // parents and reporters
+    "TrainingFailedError: The Ray Train run failed. Please inspect the previous error messages",
+    "RuntimeError: Horovod detected that one or more processes exited with non-zero status",
+    "RuntimeError: Initialization failed. Please see the error messages above.",
+    "mlflow.exceptions.RestException: RESOURCE_DOES_NOT_EXIST: Run not found",
+    "ERROR:telegram: failed\nrequests.exceptions.ConnectionError: HTTPSConnectionPool",
+    // an assertion by which a library ends itself
+    "darknet: ./src/cuda.c:36: check_error: Assertion `0' failed.\nAborted (core dumped)",
+    // lines that only look like progress, and progress that does not advance
+    "[rank1]:   File \"train.py\", line 5, in step\n[rank1]:   File \"train.py\", line 9, in step",
+    "Epoch 0:   0%|          | 0/1000 [00:01<?, ?it/s]",
+});
+
+TEST(OomWords, CountWhateverIsSaidAfterThem) {
+  for (const std::string_view text : kAfterIt) {
+    EXPECT_TRUE(is_oom("torch.OutOfMemoryError: CUDA out of memory.\n" + std::string(text) + "\n"))
+        << text;
+  }
+}
+
+/// The other ranks of a job say much.
+TEST(OomWords, AreHeardFarBeforeTheEnd) {
+  std::string log = "torch.OutOfMemoryError: CUDA out of memory.\n";
+  while (log.size() < kTail - 200) {
+    log += "[rank7]: frame #3: c10d::WorkNCCL::check() + 0x30 (0x7f3c in libtorch_cuda.so)\n";
+  }
+  EXPECT_TRUE(is_oom(log));
+  EXPECT_GE(kTail, std::size_t{128} << 10);
+}
+
 TEST(OomWords, OfAProgramOfOnesOwnCanBeAdded) {
   const std::vector<std::string> more = {"MyLib: no *device* memory"};
   const OomWords words(more);
@@ -340,7 +446,9 @@ TEST(OomWords, CostNoMoreInALogThatIsMadeForIt) {
         many("debug ", "failed to allocate "), many("", "info out of memory\n"),
         many("info out of memory\nraise ", "error:"), many("", "o"),
         many("", "warn cuda out of memory epoch 1\n"),
-        many("cuda out of memory\n", "assertion error epoch 1\n")}) {
+        many("cuda out of memory\n", "assertion error epoch 1\n"), many("", "info cuda "),
+        many(std::string(kTail / 2, ' '), "error:"), many("info out of memory", " may"),
+        many("step" + std::string(kTail / 2, ' '), "step ")}) {
     EXPECT_LT(millis_of_words(log), 30 * usual) << log.substr(0, 60);
   }
 }
@@ -348,23 +456,37 @@ TEST(OomWords, CostNoMoreInALogThatIsMadeForIt) {
 // ---- The second witness ----------------------------------------------------------------------
 
 TEST(OomWitness, MakesDoubtfulWordsLikelyOrNot) {
-  const Bytes granted(20 * kGib);
-  const Witness near{.peak = Bytes(19 * kGib), .granted = granted};
-  const Witness far{.peak = Bytes(2 * kGib), .granted = granted};
-  const Witness full{.peak = Bytes(2 * kGib), .granted = granted, .found_full = true};
   constexpr std::string_view kUnclear = "engine: error: failed to allocate a buffer";
   EXPECT_FALSE(is_oom(kUnclear));
-  EXPECT_FALSE(is_oom(kUnclear, far));
-  EXPECT_TRUE(is_oom(kUnclear, near));
-  EXPECT_TRUE(is_oom(kUnclear, full));
+  EXPECT_FALSE(is_oom(kUnclear, kFar));
+  EXPECT_TRUE(is_oom(kUnclear, kNear));
+  EXPECT_TRUE(is_oom(kUnclear, kFull));
   constexpr std::string_view kLibrary = "CUDA error: CUBLAS_STATUS_NOT_INITIALIZED";
   EXPECT_TRUE(is_oom(kLibrary));
-  EXPECT_FALSE(is_oom(kLibrary, far));
-  EXPECT_TRUE(is_oom(kLibrary, near));
-  EXPECT_TRUE(is_oom(kLibrary, full));
-  EXPECT_TRUE(is_oom("CUDA out of memory. Tried to allocate 40 GiB", far)) << "it says so itself";
-  EXPECT_FALSE(is_oom("KeyError: 'labels'", near)) << "nothing was said";
-  EXPECT_FALSE(is_oom("KeyError: 'labels'", full));
+  EXPECT_FALSE(is_oom(kLibrary, kFar));
+  EXPECT_TRUE(is_oom(kLibrary, kNear));
+  EXPECT_TRUE(is_oom(kLibrary, kFull));
+  EXPECT_TRUE(is_oom("CUDA out of memory. Tried to allocate 40 GiB", kFar)) << "it says so itself";
+  EXPECT_FALSE(is_oom("KeyError: 'labels'", kNear)) << "nothing was said";
+  EXPECT_FALSE(is_oom("KeyError: 'labels'", kFull));
+}
+
+/// More memory helps a program that ended where it failed, and not one that went on.
+TEST(OomWitness, DecidesWhatAnotherFaultOrProgressAfterThemMeans) {
+  constexpr std::string_view kThenFault = "CUDA out of memory\nKeyError: 'labels'";
+  EXPECT_FALSE(is_oom(kThenFault));
+  EXPECT_FALSE(is_oom(kThenFault, kFar));
+  EXPECT_TRUE(is_oom(kThenFault, kNear));
+  constexpr std::string_view kThenProgress = "CUDA out of memory\ntrial 1 done\ntrial 2 done";
+  EXPECT_FALSE(is_oom(kThenProgress));
+  EXPECT_TRUE(is_oom(kThenProgress, kNear));
+  for (const std::string_view text :
+       {"CUDA out of memory\nepoch 1\nKeyError: 'labels'",
+        "CUDA out of memory, using 256\nKeyError: 'labels'",
+        "CUDA out of memory at 64, using 32\nepoch 1 loss nan\nLoss is nan, stopping",
+        "WARNING CUDA out of memory\nUsing batch-size 16\nEpoch 1/100\nLoss is nan"}) {
+    EXPECT_FALSE(is_oom(text, kNear)) << text;
+  }
 }
 
 // ---- Exits -----------------------------------------------------------------------------------
@@ -383,6 +505,15 @@ TEST(OomExit, OfAKillIsNot) {
   EXPECT_FALSE(ends(shim::Exit::Kind::Exec, 2));
   EXPECT_FALSE(ends(shim::Exit::Kind::Code, 0));
   EXPECT_TRUE(is_oom("", {}, {.kind = shim::Exit::Kind::Code, .number = kOomCode, .at = {}}));
+}
+
+TEST(OomExit, OfAJobWithoutGpusIsNot) {
+  Job job;
+  EXPECT_FALSE(is_oom("", unwatched(job), {.number = kOomCode, .at = {}}));
+  EXPECT_FALSE(is_oom("CUDA out of memory", unwatched(job)));
+  job.spec.request.gpu.count = GpuCount(1);
+  EXPECT_TRUE(is_oom("", unwatched(job), {.number = kOomCode, .at = {}}));
+  EXPECT_TRUE(is_oom("CUDA out of memory", unwatched(job)));
 }
 
 // ---- Attempts --------------------------------------------------------------------------------
@@ -431,6 +562,13 @@ TEST_F(OomOfAttempts, AreToldApartByABerthdThatStartsBetweenThem) {
   rig_.start();
   rig_.folder().write("go", "");
   EXPECT_EQ(rig_.wait_end(id)["state"], "failed");
+}
+
+TEST_F(OomOfAttempts, WithoutGpusIsNot) {
+  const int id = rig_.submit("echo CUDA out of memory; exit 77", {{"gpus", 0}});
+  const Json job = rig_.wait_end(id);
+  EXPECT_EQ(job["state"], "failed");
+  EXPECT_EQ(job["exit_code"], 77);
 }
 
 /// The log has the beginning of what it says, and its end.
