@@ -194,7 +194,7 @@ Expected<std::unique_ptr<Daemon>> Daemon::open(Options options, std::unique_ptr<
       .trusted_clock = options.trusts_clock ? std::optional(wall) : std::nullopt,
       .change = remote ? live::Opening::Change::Refused : live::Opening::Change::Waits,
       .has_lost_gpus = known && has_only_lost(*known, machine->devices.list)};
-  auto host = std::make_unique<Host>(opening.path);
+  auto host = std::make_unique<Host>(opening.path, options.oom_words);
   auto keeper = live::Keeper::open(*host, opening, machine->cluster, options.rules);
   if (!keeper) return std::unexpected(keeper.error());
   if (!remote) {

@@ -11,7 +11,6 @@
 #include "daemon/clock.hpp"
 #include "daemon/executor.hpp"
 #include "daemon/launcher.hpp"
-#include "daemon/oom.hpp"
 #include "daemon/snapshot_child.hpp"
 #include "posix/descriptor.hpp"
 #include "posix/error.hpp"
@@ -29,8 +28,8 @@ Expected<std::unique_ptr<live::StateCopy>> Host::copy(const Engine& engine) {
 }
 
 /// As Conductor::recover() has it, for when the places that jobs held are there no more.
-live::Remains Host::remains_of(JobId job, Attempt attempt) {
-  const AttemptLeft left = look_for_attempt(folder() + "/attempts", job, attempt);
+live::Remains Host::remains_of(const Job& job) {
+  const AttemptLeft left = look_for_attempt(folder() + "/attempts", job.id, job.attempt);
   if (left.lives) return {.trace = live::Trace::Lives, .ending = {}};
   if (!left.record) {
     return {.trace = live::Trace::Over,
@@ -41,9 +40,9 @@ live::Remains Host::remains_of(JobId job, Attempt attempt) {
   if (!left.record->go && !left.record->exit) return {.trace = live::Trace::None, .ending = {}};
   const Clock clock(kStart);
   if (left.record->exit) {
-    const std::string log = folder() + "/logs/" + std::to_string(job.value()) + ".log";
+    const std::string log = folder() + "/logs/" + std::to_string(job.id.value()) + ".log";
     const auto words = [&] { return read_tail(log, left.record->log_from, kTail); };
-    const Outcome outcome = outcome_of(*left.record->exit, OomWords(), words, {});
+    const Outcome outcome = outcome_of(*left.record->exit, oom_words_, words, unwatched(job));
     return {.trace = live::Trace::Over,
             .ending = ending_of(*left.record->exit, outcome, "", clock)};
   }

@@ -5,9 +5,11 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <utility>
 
+#include "daemon/oom.hpp"
 #include "daemon/processes.hpp"
 #include "live/ports.hpp"
 
@@ -16,7 +18,8 @@ namespace berth::daemon {
 class Host : public live::Host {
  public:
   /// `path`: the journal. The folder that it is in has those of attempts, logs and what is aside.
-  explicit Host(std::string path) : path_(std::move(path)) {}
+  Host(std::string path, std::span<const std::string> oom_words)
+      : path_(std::move(path)), oom_words_(oom_words) {}
 
   Expected<Bytes> free_room() const override;
   Expected<std::unique_ptr<live::StateCopy>> copy(const Engine& engine) override;
@@ -25,13 +28,14 @@ class Host : public live::Host {
   void set_strangers(std::function<std::string(GpuId)> strangers) {
     strangers_ = std::move(strangers);
   }
-  live::Remains remains_of(JobId job, Attempt attempt) override;
+  live::Remains remains_of(const Job& job) override;
   std::string keep_aside(const std::string& name, const std::string& text) override;
 
  private:
   std::string folder() const { return path_.substr(0, path_.rfind('/')); }
 
   std::string path_;
+  OomWords oom_words_;
   UserNames names_;
   std::function<std::string(GpuId)> strangers_;
 };

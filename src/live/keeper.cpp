@@ -470,7 +470,7 @@ Expected<void> Keeper::end_what_is_gone() {
   engine_.view().for_each_job([&](const Job& job) {
     const bool had_process = holds_berth(job.state) || has_idle_process(job);
     if (!had_process) return;
-    const Remains left = host_->remains_of(job.id, job.attempt);
+    const Remains left = host_->remains_of(job);
     if (left.trace == Trace::Lives) return;
     if (left.trace == Trace::None && job.state == JobState::Starting) {
       inputs.emplace_back(StartFailed{job.id, job.attempt});

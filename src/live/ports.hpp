@@ -186,8 +186,8 @@ class Host {
   /// The processes on a GPU that are not of its tenants: `process 4711 (python of bob), 8 GiB`; ""
   /// where none is known.
   virtual std::string strangers_on(GpuId) { return ""; }
-  /// What is left of an attempt, before anything is taken over.
-  virtual Remains remains_of(JobId, Attempt) { return {}; }
+  /// What is left of a job's attempt, before anything is taken over.
+  virtual Remains remains_of(const Job&) { return {}; }
   /// Keeps a text beside the journal, for people. Returns: where it is, or why it is not.
   virtual std::string keep_aside(const std::string& name, const std::string&) { return name; }
 };

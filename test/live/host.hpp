@@ -31,8 +31,8 @@ class Host : public live::Host {
   }
   std::string name_of(UserId user) override { return "user" + std::to_string(user.value()); }
 
-  live::Remains remains_of(JobId job, Attempt) override {
-    const auto found = remains.find(job);
+  live::Remains remains_of(const Job& job) override {
+    const auto found = remains.find(job.id);
     return found == remains.end() ? live::Remains{} : found->second;
   }
   std::string keep_aside(const std::string& name, const std::string& text) override {
