@@ -100,11 +100,11 @@ bool is_month(std::string_view line, Spot word) {
          (before != kNowhere && is_digit(line[before]));
 }
 
-/// `epoch 7`, `step=40`, `Epoch [3/10]`, `7 it/s`; "" without one.
+/// `epoch 7`, `step=40`, `Epoch [3/10]`, `'loss': 0.5`, `7 it/s`; "" without one.
 std::string_view number_beside(std::string_view line, Spot word) {
   constexpr std::size_t kBetween = 3;
   const auto is_part = [](char c) { return is_digit(c) || c == '.'; };
-  const std::size_t begin = line.find_first_not_of(" =:#[(", word.end);
+  const std::size_t begin = line.find_first_not_of(" =:#[('\"", word.end);
   if (begin != kNowhere && begin <= word.end + kBetween && is_digit(line[begin])) {
     std::size_t end = begin;
     while (end < line.size() && is_part(line[end])) ++end;

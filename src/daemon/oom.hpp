@@ -1,10 +1,10 @@
 // Whether a job died for lack of GPU memory: by its exit, its last words and what was measured.
 //
-// Words are the first witness (oom_rules.hpp), those of this attempt alone. What follows them weakens
-// them: a program that catches the failure and goes on, and then dies of something else, would not
-// be helped by more memory. What a look saw is the second: a peak near the grant or a full GPU makes
-// doubtful words likely, a peak far below the grant makes them unlikely. Host memory is another
-// matter.
+// Words are the first witness (oom_rules.hpp), those of this attempt alone. What follows them
+// weakens them: a program that catches the failure and goes on, and then dies of something else,
+// would not be helped by more memory. What a look saw is the second: a peak near the grant or a
+// full GPU makes doubtful words likely, a peak far below the grant makes them unlikely. Host memory
+// is another matter.
 #pragma once
 
 #include <optional>
@@ -46,7 +46,7 @@ class OomWords {
   explicit OomWords(std::span<const std::string> more = {});
 
   /// How sure the end of a log makes it that the program died for lack of GPU memory; nothing where
-  /// it says nothing of that, or of another fault later. O(length): its user writes it.
+  /// it says nothing of that, or that the program went on. O(length), because users write logs.
   std::optional<Certainty> found_in(std::string_view log) const;
 
  private:

@@ -301,17 +301,15 @@ constexpr auto kLevel = std::to_array<std::string_view>({"info", "debug"});
 constexpr auto kWarning = std::to_array<std::string_view>({"warn", "warning"});
 
 constexpr auto kCaught = std::to_array<std::string_view>({
-    "retrying",       "retried",       "retry_if_cuda_oom",
-    "trying again",   "trying batch",  "trying with",
-    "trying #",       ", using #",     "; using #",
-    "lowering to",    "lowered to",    "reduced to",
-    "switching to",   "dropping to",   "will retry",
-    "skip",           "skipping",      "skipped",
-    "falling back",   "fallback",      "reducing to",
-    "reducing batch", "halving",       "halved",
-    "pruned",         "caught cuda",   "caught out of memory",
-    "caught oom",     "memory caught", "oom caught",
-    "memory, caught", "continuing",    "recovering",
+    "retrying",     "retried",       "retry_if_cuda_oom", "trying again",
+    "trying batch", "trying with",   "trying #",          ", using #",
+    "; using #",    "lowering to",   "decreasing batch",  "lowered to",
+    "reduced to",   "switching to",  "dropping to",       "will retry",
+    "skip",         "skipping",      "skipped",           "falling back",
+    "fallback",     "reducing to",   "reducing batch",    "halving",
+    "halved",       "pruned",        "caught cuda",       "caught out of memory",
+    "caught oom",   "memory caught", "oom caught",        "memory, caught",
+    "continuing",   "recovering",
 });
 
 constexpr auto kProgress = std::to_array<std::string_view>({
@@ -365,6 +363,7 @@ constexpr auto kConsequence = std::to_array<std::string_view>({
     "collective ops",
     "horovod",
     "exited unexpectedly",
+    "died unexpectedly",
     "unexpectedly terminated",
     "terminatedworkererror",
     // parents, and what they call the end of a child

@@ -1,7 +1,7 @@
 // Goal: a job that died for lack of GPU memory is known by what its framework says, by its own
 // attempt's words alone, and with the measurement as second witness, whatever scripts, parents and
-// other ranks say after it; host memory, talk of memory, a caught failure after which a program goes
-// on or that another fault follows, and a kill are something else.
+// other ranks say after it; host memory, talk of memory, a caught failure after which a program
+// goes on or which another fault follows, and a kill are something else.
 //
 // Method: texts of the kinds that public issue threads show, each said anew, through the words and
 // the rule; a berthd with jobs of several attempts.
@@ -377,6 +377,7 @@ constexpr auto kAfterIt = std::to_array<std::string_view>({
     "[rank3]: RuntimeError: Broken pipe",
     "RuntimeError: [gloo/unbound_buffer.cc:81] Timed out waiting 1800000ms for recv operation",
     "RuntimeError: DataLoader worker (pid(s) 1234) exited unexpectedly",
+    "ray.exceptions.WorkerCrashedError: The worker died unexpectedly while executing this task.",
     "loky.process_executor.TerminatedWorkerError: A worker process was unexpectedly terminated.",
     "errors_impl.UnavailableError: Collective ops is aborted by: failed to connect",
     "XlaRuntimeError: DEADLINE_EXCEEDED: Barrier timed out.",
@@ -484,6 +485,7 @@ TEST(OomWitness, DecidesWhatAnotherFaultOrProgressAfterThemMeans) {
        {"CUDA out of memory\nepoch 1\nKeyError: 'labels'",
         "CUDA out of memory, using 256\nKeyError: 'labels'",
         "CUDA out of memory at 64, using 32\nepoch 1 loss nan\nLoss is nan, stopping",
+        "WARNING CUDA out of memory\n{'loss': 0.5}\n{'loss': 0.4}\nLoss is nan",
         "WARNING CUDA out of memory\nUsing batch-size 16\nEpoch 1/100\nLoss is nan"}) {
     EXPECT_FALSE(is_oom(text, kNear)) << text;
   }
