@@ -98,7 +98,7 @@ std::optional<Answered> Adviser::ahead(const Subject& about, const JobSpec& chan
 std::vector<Hint> Adviser::hints(const Subject& about, const Engine& engine, Reach reach) const {
   const ClusterView view = engine.view();
   const HintQuestion question{.spec = about.spec,
-                              .cluster = view.cluster(),
+                              .view = view,
                               .now = now(engine),
                               .start = about.start,
                               .usual_run = engine.class_bound(about.spec.duration_class),

@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "core/admission.hpp"
 #include "core/limits.hpp"
 #include "core/wide.hpp"
 
@@ -19,8 +20,7 @@ constexpr std::int64_t kMostCut = 980;    ///< A fiftieth of what was asked for 
 constexpr std::int64_t kHalf = 500;       ///< and less than half is too much for a short wait.
 constexpr Duration kToType = minutes(1);  ///< A limit still serves when it is typed so much later.
 constexpr Duration kShortWait = minutes(2);
-constexpr Bytes kStep{std::int64_t{1} << 30};
-constexpr Bytes kFineBelow{std::int64_t{4} << 30};
+constexpr Bytes kStep{std::int64_t{1} << 29};
 
 /// The limits that people type: `38min`, `1h30m`, `5h`, `3d`.
 std::vector<Duration> typed_times() {
@@ -39,11 +39,10 @@ std::vector<Duration> typed_times() {
   return times;
 }
 
-/// `512M`, `1536M`, `9G`.
+/// `512M`, `8704M`, `9G`.
 std::vector<Bytes> typed_sizes(Bytes most) {
   std::vector<Bytes> sizes;
-  const Bytes fine(kStep.raw() / 2);
-  for (Bytes at = fine; at <= most; at += at < kFineBelow ? fine : kStep) sizes.push_back(at);
+  for (Bytes at = kStep; at <= most; at += kStep) sizes.push_back(at);
   return sizes;
 }
 
@@ -89,6 +88,8 @@ class HintSearch {
     Made tried;  ///< What is asked about to find the largest: a little more.
     std::function<std::int64_t(std::size_t at)> cut;  ///< Of what was asked for, in thousandths.
     std::function<std::int64_t(std::int64_t cut)> loss;
+    /// Of what is asked for ahead: the value to begin with, if there is one that promises more.
+    std::optional<std::size_t> first = std::nullopt;
   };
 
   const GpuRequest& gpu() const { return question_.spec.request.gpu; }
@@ -146,17 +147,50 @@ class HintSearch {
       single(scale.what, scale.of(best), scale.loss(cut));
   }
 
-  /// A run into the future costs more than a step: only a few values, the largest first.
+  /// A run into the future costs more than a step: only a few values, the largest first, and then
+  /// some between the one that serves and the one above it that does not.
   void a_part_of(const Scale& scale) {
+    std::size_t beyond = scale.values;
+    for (const std::size_t at : values_ahead(scale)) {
+      if (auto answered = much_sooner(scale.of(at))) {
+        return the_most_between(scale, {at, std::move(*answered)}, beyond);
+      }
+      // One that is tried before the others says nothing of those above it.
+      if (at != scale.first) beyond = at;
+    }
+  }
+
+  /// What has room now, and then ever less of what was asked for.
+  static std::vector<std::size_t> values_ahead(const Scale& scale) {
     constexpr std::array<std::int64_t, 4> kCuts = {250, 500, 750, 875};
-    std::size_t last = scale.values;
+    std::vector<std::size_t> values;
+    if (scale.first) values.push_back(*scale.first);
     for (const std::int64_t least : kCuts) {
       std::size_t at = scale.values;
       while (at > 0 && scale.cut(at - 1) < least) --at;
-      if (at == 0 || at == last) continue;
-      last = at;
-      if (single(scale.what, scale.of(at - 1), scale.loss(scale.cut(at - 1)))) return;
+      if (at > 0 && std::ranges::find(values, at - 1) == values.end()) values.push_back(at - 1);
     }
+    return values;
+  }
+
+  struct Served {
+    std::size_t at;
+    Answered answered;
+  };
+
+  /// Bisection, for a few questions: a larger value must not start the job later.
+  void the_most_between(const Scale& scale, Served best, std::size_t beyond) {
+    constexpr int kMostBetween = 4;
+    for (int asked = 0; asked < kMostBetween && beyond - best.at > 1; ++asked) {
+      const std::size_t middle = best.at + (beyond - best.at) / 2;
+      auto answered = much_sooner(scale.of(middle));
+      if (answered && answered->start <= best.answered.start) {
+        best = {middle, std::move(*answered)};
+      } else {
+        beyond = middle;
+      }
+    }
+    note(scale.what, scale.of(best.at), std::move(best.answered), scale.loss(scale.cut(best.at)));
   }
 
   void priority() {
@@ -195,7 +229,7 @@ class HintSearch {
     const bool is_whole = gpu().vram == Bytes(0);
     if (is_whole && spec.vram_estimate > Bytes(0)) return;  // what it needs was measured
     Bytes most(0);
-    for (const GpuSpec& one : question_.cluster.gpus()) {
+    for (const GpuSpec& one : question_.view.cluster().gpus()) {
       if (accepts(gpu(), one)) most = std::max(most, one.capacity);
     }
     const bool is_alone = gpu().sharing == Sharing::Alone;
@@ -203,12 +237,16 @@ class HintSearch {
     const Bytes whole = is_whole ? most : gpu().vram;
     const Bytes least(whole.raw() / (is_whole ? 8 : 2));
     const auto values = between(typed_sizes(whole), least, whole);
-    const auto with = [&](std::size_t at) {
+    const auto with_size = [&spec](Bytes size) {
       JobSpec made = spec;
-      made.request.gpu.vram = values[at];
+      made.request.gpu.vram = size;
       made.request.gpu.sharing = Sharing::Shared;
       return made;
     };
+    const auto with = [&](std::size_t at) { return with_size(values[at]); };
+    const auto too_large = std::ranges::partition_point(
+        values, [&](Bytes size) { return fits_now(with_size(size).request); });
+    const auto fitting = static_cast<std::size_t>(too_large - values.begin());
     // A user who has said no amount gives up less than one who has, and who needs that much.
     const std::int64_t base = is_alone ? kWhole : is_whole ? 0 : kNeeded;
     scale({.what = Wanting::Vram,
@@ -216,7 +254,20 @@ class HintSearch {
            .of = with,
            .tried = with,
            .cut = [&](std::size_t at) { return cut_of(values[at].raw(), whole.raw()); },
-           .loss = [base](std::int64_t cut) { return base + cut / 2; }});
+           .loss = [base](std::int64_t cut) { return base + cut / 2; },
+           .first = fitting > 0 ? std::optional(fitting - 1) : std::nullopt});
+  }
+
+  /// Whether as many GPUs as are asked for have room now, whatever else keeps the job off them.
+  bool fits_now(const Request& request) const {
+    const ClusterView& view = question_.view;
+    std::int64_t fitting = 0;
+    for (std::uint32_t g = 0; g < view.cluster().gpus().size(); ++g) {
+      const GpuSpec& spec = view.cluster().gpu(GpuId(g));
+      const GpuUse& use = view.use().gpu(GpuId(g));
+      if (admits(view.settings().admission, spec, use, {.request = request})) ++fitting;
+    }
+    return fitting >= request.gpu.count.raw();
   }
 
   void gpus() {
@@ -243,14 +294,14 @@ class HintSearch {
     if (!any || any->placement.gpus.empty() || !is_served_alike(any->placement)) return;
     spec.request.gpu.types = gpu().types;
     for (const GpuId one : any->placement.gpus) {
-      spec.request.gpu.types |= question_.cluster.type_bit(one);
+      spec.request.gpu.types |= question_.view.cluster().type_bit(one);
     }
     single(Wanting::Types, spec, 300);
   }
 
   /// A type may stand for how GPUs are shared: an instance of MIG is not offered for a whole GPU.
   bool is_served_alike(const Placement& place) const {
-    const auto& cluster = question_.cluster;
+    const Cluster& cluster = question_.view.cluster();
     const auto accepted = std::ranges::find_if(
         cluster.gpus(), [&](const GpuSpec& one) { return accepts(gpu(), one); });
     return accepted != cluster.gpus().end() && std::ranges::all_of(place.gpus, [&](GpuId one) {

@@ -47,7 +47,7 @@ struct HintSource {
 
 struct HintQuestion {
   const JobSpec& spec;
-  const Cluster& cluster;
+  ClusterView view;
   Instant now;
   std::optional<Instant> start;   ///< As predicted without a change.
   Duration usual_run = kForever;  ///< The bound of its class.

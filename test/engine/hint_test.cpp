@@ -68,7 +68,7 @@ class Hints : public testing::Test {
       return Answered{*found.start, found.placement};
     };
     return hints_for({.spec = spec,
-                      .cluster = view.cluster(),
+                      .view = view,
                       .now = kStart,
                       .start = forecast(copy(), id).start,
                       .usual_run = engine_->class_bound(spec.duration_class),
@@ -108,15 +108,14 @@ TEST_F(Hints, OfAShortWaitCostNoMoreThanHalf) {
   const JobId waits = submit(of(8_GiB, minutes(30)));
   const auto starts_at = [&](Instant start) {
     const ClusterView view = engine_->view();
-    return hints_for(
-        {.spec = view.find(waits)->spec, .cluster = view.cluster(), .now = kStart, .start = start},
-        {.at_once = [&](const JobSpec& changed) -> std::optional<Answered> {
-           auto place =
-               placed_at_once(copy(), Updated{.job = waits, .spec = changed}, waits, kStart);
-           if (!place) return std::nullopt;
-           return Answered{kStart, *place};
-         },
-         .ahead = {}});
+    return hints_for({.spec = view.find(waits)->spec, .view = view, .now = kStart, .start = start},
+                     {.at_once = [&](const JobSpec& changed) -> std::optional<Answered> {
+                        auto place = placed_at_once(copy(), Updated{.job = waits, .spec = changed},
+                                                    waits, kStart);
+                        if (!place) return std::nullopt;
+                        return Answered{kStart, *place};
+                      },
+                      .ahead = {}});
   };
   const auto long_wait = starts_at(kStart + hours(2));
   ASSERT_FALSE(long_wait.empty());
@@ -143,7 +142,7 @@ TEST_F(Hints, TheMostMemoryThatIsFree) {
   const auto found = hints(waits);
   ASSERT_THAT(found, testing::SizeIs(1));
   EXPECT_EQ(found[0].what, Wanting::Vram);
-  EXPECT_EQ(found[0].spec.request.gpu.vram, 9_GiB);  // 14 + 9 + the guard band of 0.5
+  EXPECT_EQ(found[0].spec.request.gpu.vram, 9728_MiB);  // 14 + 9.5 + the guard band of 0.5
   EXPECT_THAT(found[0].placement.gpus, ElementsAre(GpuId(1)));
   EXPECT_TRUE(starts_with(waits, found[0]));
 }
@@ -154,7 +153,7 @@ TEST_F(Hints, AnAmountForOneThatSaidNone) {
   const JobId waits = submit(whole);
   const auto found = hints(waits);
   ASSERT_THAT(found, testing::SizeIs(1));
-  EXPECT_EQ(found[0].spec.request.gpu.vram, 9_GiB);
+  EXPECT_EQ(found[0].spec.request.gpu.vram, 9728_MiB);
   EXPECT_TRUE(starts_with(waits, found[0]));
 }
 
@@ -218,7 +217,38 @@ TEST_F(Hints, LooksAheadWhereNothingHelpsAtOnce) {
   ASSERT_FALSE(found.empty());
   EXPECT_EQ(found[0].what, Wanting::Vram);
   EXPECT_EQ(found[0].start, kStart + minutes(10));
-  EXPECT_LE(found[0].spec.request.gpu.vram, 12_GiB);
+  EXPECT_EQ(found[0].spec.request.gpu.vram, 12800_MiB) << "11 + 12.5 + the guard band of 0.5";
+}
+
+/// The GPU has room for nearly as much, and a rule of the policy lets no job join it yet.
+TEST_F(Hints, AheadTheMostMemoryThatIsFreeNow) {
+  use("headroom", 1);
+  engine_->step(kStart,
+                std::vector<Input>{Measured{.gpu = GpuId(0), .used = Bytes(0), .utilisation = 10}});
+  submit(of(14848_MiB, hours(3)));
+  for (const JobSpec& spec : {of(9728_MiB, hours(5)), of(Bytes(0), hours(5))}) {
+    const JobId waits = submit(spec);
+    const auto found = hints(waits);
+    ASSERT_FALSE(found.empty());
+    EXPECT_EQ(found[0].what, Wanting::Vram);
+    EXPECT_GT(found[0].start, kStart);
+    EXPECT_LT(found[0].start, kStart + hours(1));
+    EXPECT_EQ(found[0].spec.request.gpu.vram, 9_GiB) << "14.5 + 9 + the guard band of 0.5";
+    engine_->step(kStart, std::vector<Input>{CancelAsked{waits}});
+  }
+}
+
+/// After the first has ended there is room until the place that is reserved is needed.
+TEST_F(Hints, AheadTheLongestLimitThatStartsNoLater) {
+  submit(of(12_GiB, minutes(10)));
+  submit(of(10_GiB, hours(2)));
+  submit(of(23_GiB, hours(1)));
+  const auto found = hints(submit(of(11_GiB, hours(10))));
+  const auto time = std::ranges::find(found, Wanting::Time, &Hint::what);
+  ASSERT_NE(time, found.end());
+  EXPECT_EQ(time->start, kStart + minutes(10));
+  EXPECT_GE(time->spec.time_limit, minutes(100));
+  EXPECT_LE(time->spec.time_limit, minutes(110));
 }
 
 // ---- What must end ---------------------------------------------------------------------------

@@ -133,7 +133,7 @@ class AnsweredWorld {
       return Answered{*found.start, found.placement};
     };
     return hints_for({.spec = job.spec,
-                      .cluster = view.cluster(),
+                      .view = view,
                       .now = world_.now(),
                       .start = forecast(copy(), id, {.now = world_.now()}).start,
                       .next_priority = priority_above_own(view, job.spec, id)},
