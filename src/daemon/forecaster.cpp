@@ -211,14 +211,18 @@ void add_handles(Json& json, const Forecast& found) {
   std::ranges::for_each(found.before, add, &Milestone::job);
 }
 
+ForeignUse foreign_use(const std::map<GpuId, std::string>& foreign) {
+  return [&foreign](GpuId gpu) {
+    const auto whose = foreign.find(gpu);
+    return whose == foreign.end() ? std::string() : whose->second;
+  };
+}
+
 void add_explanation(Json& json, const ClusterView& view, JobId job,
                      const std::optional<Refused>& decided, const Beside& beside) {
   const Explanation found = explain(view, job, decided, kMostShortages);
   json["reason"] = without_name(found.text);
-  json["reason_brief"] = brief_text(found, view.job(job), view, [&](GpuId gpu) {
-    const auto whose = beside.foreign.find(gpu);
-    return whose == beside.foreign.end() ? std::string() : whose->second;
-  });
+  json["reason_brief"] = brief_text(found, view.job(job), view, foreign_use(beside.foreign));
   json["why"] = word(found.why);
   json["not_before_at"] = instant_json(found.until);
   json["fitting_gpus"] = found.fitting;
@@ -517,9 +521,29 @@ http::Response Forecaster::why(Engine engine, JobId job, const Waiting& waiting,
   }
   ForwardRun run = run_of(std::move(engine), question, Ends::AsPredicted);
   if (!look_ahead(json, run, waiting, stop)) return ending();
+  speak_of_place(json, job, run.forecast(), waiting);
   if (state == JobState::Queued && !question.is_beyond)
     json["hints"] = adviser(waiting, stop).of_job(job, run.forecast());
   return {.status = 200, .body = to_body(json)};
+}
+
+/// The GPU that lacks least need not be the one where the job is predicted to start.
+void Forecaster::speak_of_place(Json& json, JobId job, const Forecast& found,
+                                const Waiting& waiting) const {
+  const Json& lacking = json["lacking"];
+  if (!found.start || lacking.empty() || !json["reservation"].is_null()) return;
+  const auto has = [&](const Json& gpu) {
+    return std::ranges::find(found.placement.gpus, GpuId(gpu.get<std::uint32_t>())) !=
+           found.placement.gpus.end();
+  };
+  if (has(lacking[0]["gpu"])) return;
+  const auto engine = engine_of(waiting);
+  if (!engine) return;
+  const ClusterView view = engine->view();
+  Explanation why = explain(view, job, waiting.decided, kMostShortages);
+  put_first(why.nearest, found.placement);
+  json["reason_brief"] =
+      brief_text(why, view.job(job), view, foreign_use(waiting.question.foreign));
 }
 
 Adviser Forecaster::adviser(const Waiting& waiting, const std::stop_token& stop) const {

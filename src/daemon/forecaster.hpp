@@ -109,6 +109,8 @@ class Forecaster {
   static Version version_of(const Engine& engine);
   bool look_ahead(nlohmann::json& json, ForwardRun& run, const Waiting& waiting,
                   const std::stop_token& stop) const;
+  void speak_of_place(nlohmann::json& json, JobId job, const Forecast& found,
+                      const Waiting& waiting) const;
   /// Good while `waiting` is.
   Adviser adviser(const Waiting& waiting, const std::stop_token& stop) const;
   Expected<Engine> engine_of(const Waiting& waiting) const;

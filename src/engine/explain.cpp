@@ -269,6 +269,12 @@ std::string list_of(const std::vector<std::string>& names) {
   return text;
 }
 
+void put_first(std::vector<Shortage>& nearest, const Placement& place) {
+  std::ranges::stable_partition(nearest, [&](const Shortage& shortage) {
+    return std::ranges::find(place.gpus, shortage.gpu) != place.gpus.end();
+  });
+}
+
 std::string passing_text(Passing::Who who, const Explanation& found) {
   if (who == Passing::Who::Nobody) return "no job behind it starts before it";
   if (who == Passing::Who::Anybody) {
@@ -312,8 +318,6 @@ Explanation explain(const ClusterView& view, JobId id, const std::optional<Refus
     return std::ranges::find(found.nearest, why, &Shortage::why) != found.nearest.end();
   };
   const Why out = is_any(Why::Drain) && !is_any(Why::Health) ? Why::Drain : Why::Health;
-  if (found.nearest.size() > most) found.nearest.resize(most);
-  for (Shortage& shortage : found.nearest) shortage.holders = holders_of(view, shortage.gpu);
   for (const Hold& hold : view.holds()) {
     if (hold.job != id) {
       found.behind.push_back(hold.job);
@@ -321,6 +325,9 @@ Explanation explain(const ClusterView& view, JobId id, const std::optional<Refus
       found.kept = KeptPlace{hold.placement, hold.from};
     }
   }
+  if (found.kept) put_first(found.nearest, found.kept->placement);
+  if (found.nearest.size() > most) found.nearest.resize(most);
+  for (Shortage& shortage : found.nearest) shortage.holders = holders_of(view, shortage.gpu);
   const bool has_room = found.fitting >= job.gpus().raw() && found.host.empty();
   found.why = reason_for(decided ? std::optional(decided->refusal.why) : std::nullopt, has_room);
   const bool is_for_out = found.why == Why::Health || (found.why == Why::Capacity && out_first);

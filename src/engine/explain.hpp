@@ -41,8 +41,8 @@ struct Explanation {
   std::int64_t accepted = 0;  ///< GPUs that the job accepts.
   std::int64_t fitting = 0;   ///< Of these, the ones that could take it now.
   std::string host;  ///< What of cores or host memory is not free anywhere; "" if they are.
-  /// Those that lack least first; but those that take no jobs at all before them, where the others
-  /// are too few. At most `most`.
+  /// Those of its reserved place first, then those that lack least; but those that take no jobs at
+  /// all before them, where the others are too few. At most `most`.
   std::vector<Shortage> nearest;
   GateWord gate;                  ///< With Why::Patience: what it waits for,
   std::vector<Crowd> crowds;      ///< and where there is room.
@@ -62,6 +62,9 @@ struct Clearing {
 /// the books say so. Requires: the view knows the job. Cost: O(GPUs + running jobs).
 Explanation explain(const ClusterView& view, JobId job, const std::optional<Refused>& decided,
                     std::size_t most = 4);
+
+/// Those of the place where the job will start are what it waits for, however little others lack.
+void put_first(std::vector<Shortage>& nearest, const Placement& place);
 
 /// What is in the way of a job in the end, by what was decided and by whether the books show room.
 constexpr Why reason_for(std::optional<Why> decided, bool has_room) {

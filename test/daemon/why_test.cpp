@@ -65,6 +65,22 @@ TEST_F(Why, NamesTheHoldersAndPredictsTheStart) {
   EXPECT_TRUE(running["predicted_start_at"].is_null());
 }
 
+/// The other GPU lacks less, and when the job on it ends is not known.
+TEST(WhyOfTwoGpus, InFewWordsSpeaksOfTheGpuWhereTheJobWillStart) {
+  Rig rig({.gpus = "2x24GiB", .flags = {"--policy", "fifo-skip"}});
+  rig.start();
+  const int limited = rig.submit(
+      "sleep 60", {{"vram_bytes", 20 * kGiB}, {"time_limit_seconds", 60}, {"gpu_indices", {0}}});
+  rig.submit("sleep 60", {{"vram_bytes", 18 * kGiB}, {"class", "long"}, {"gpu_indices", {1}}});
+  const int waits = rig.submit("true", {{"vram_bytes", 8 * kGiB}});
+  const Json why = rig.request("GET", test::path(waits, "/why")).body;
+  EXPECT_EQ(why["start_gpus"], Json::array({0})) << why;
+  EXPECT_EQ(why["must_end"], Json::array({limited}));
+  EXPECT_EQ(why["lacking"][0]["gpu"], 1);
+  EXPECT_THAT(std::string(why["reason_brief"]),
+              testing::EndsWith(" more on GPU 0 (job " + std::to_string(limited) + ")"));
+}
+
 TEST_F(Why, CallsTasksOfArraysByTheirHandles) {
   const auto array = rig_.request("POST", "/v1/jobs",
                                   wish({{"command", {"sleep", "60"}},

@@ -64,6 +64,15 @@ TEST_F(Brief, OfAWholeGpuSaysWhoIsThere) {
   EXPECT_EQ(of(3), "needs GPU 0 alone (job 1)");
 }
 
+/// The other GPU lacks less, and the job on it ends nobody knows when.
+TEST_F(Brief, SpeaksOfThePlaceThatIsReserved) {
+  use("easy");
+  Submitted limited = job(1, 1, 20_GiB);
+  limited.spec.time_limit = minutes(10);
+  step({limited, job(2, 1, 18_GiB), job(3, 1, 8_GiB)});
+  EXPECT_EQ(of(3), "needs 4.5 GiB more on GPU 0 (job 1); GPU 0 reserved for it");
+}
+
 TEST_F(Brief, CountsManyHolders) {
   std::vector<Input> inputs;
   for (std::uint64_t id = 1; id <= 8; ++id) inputs.emplace_back(job(id, 1, 5_GiB));

@@ -184,6 +184,20 @@ TEST_F(Explain, NamesThePlaceKept) {
             "other jobs may start before it where that does not delay it");
 }
 
+/// However few are listed, and however little others lack.
+TEST_F(Explain, ListsTheGpuOfThePlaceKeptFirst) {
+  Engine engine(cluster(), {}, *make_policy("easy", "first-fit"));
+  Submitted limited = job(1, 1, 20_GiB);
+  limited.spec.time_limit = seconds(90);
+  engine.step(kStart, std::vector<Input>{limited, job(2, 1, 18_GiB), job(3, 1, 8_GiB)});
+  const Explanation found = explain(engine.view(), JobId(3), engine.refused(JobId(3)), 1);
+  ASSERT_TRUE(found.kept);
+  EXPECT_EQ(found.kept->placement.gpus, std::vector{GpuId(0)});
+  ASSERT_EQ(found.nearest.size(), 1U);
+  EXPECT_EQ(found.nearest[0].gpu, GpuId(0));
+  EXPECT_EQ(found.nearest[0].holders, std::vector{JobId(1)});
+}
+
 TEST_F(Explain, NamesTheNodeWhereThereAreSeveral) {
   Cluster two = cluster();
   two.add_node({.name = "n1", .gpus = 1, .vram = 24_GiB});
