@@ -41,6 +41,7 @@ Expected<JobFilter> filter_of(const HistoryArguments& arguments) {
 }
 
 double ran_of(const Json& job) {
+  if (const auto run = number_of(job, "run_seconds")) return std::max(0.0, *run);
   const auto started = number_of(job, "started_at");
   const auto ended = number_of(job, "ended_at");
   return started && ended ? std::max(0.0, *ended - *started) : 0.0;

@@ -113,12 +113,13 @@ std::string vram_and_surplus_of(const Json& job) {
   return asked + surplus;
 }
 
-/// How long it waits, or how long it ran.
+/// How long it waits, or how long its latest run took, without suspensions.
 std::string time_of(const Json& job, double now) {
   const auto submitted = number_of(job, "submitted_at");
   const auto started = number_of(job, "started_at");
   const auto ended = number_of(job, "ended_at");
   if (group_of(job) == 1) return submitted ? elapsed_text(now - *submitted) : "-";
+  if (const auto run = number_of(job, "run_seconds")) return elapsed_text(*run);
   return started ? elapsed_text(ended.value_or(now) - *started) : "-";
 }
 
@@ -132,6 +133,18 @@ std::string note_beside_state(const Json& job) {
     if (text_of(job, "state") == state && note.starts_with(same)) return note.substr(same.size());
   }
   return note;
+}
+
+/// `6s, suspended 4s`: so that it agrees with when the job started and ended.
+std::string run_text(const Json& job, double now) {
+  std::string text = time_of(job, now);
+  const auto ran = number_of(job, "run_seconds");
+  const auto started = number_of(job, "run_started_at");
+  if (!ran || !started || group_of(job) == 1) return text;
+  const double suspended = number_of(job, "ended_at").value_or(now) - *started - *ran;
+  if (suspended >= 1) text += ", suspended " + elapsed_text(suspended);
+  const bool is_later = *started - number_of(job, "started_at").value_or(*started) >= 1;
+  return text + (is_later ? ", since its latest start" : "");
 }
 
 /// `27 of 200 done, 1 failed, 8 running`.
@@ -351,7 +364,7 @@ void add_times(Page& page, const Json& job, double now) {
   page.line("submitted", instant_text(number_of(job, "submitted_at")));
   page.line("started", instant_text(number_of(job, "started_at")));
   page.line("ended", instant_text(number_of(job, "ended_at")));
-  page.line(group_of(job) == 1 ? "waits for" : "ran for", time_of(job, now));
+  page.line(group_of(job) == 1 ? "waits for" : "ran for", run_text(job, now));
 }
 
 }  // namespace

@@ -236,6 +236,19 @@ TEST(ClockText, SaysNoMoreThanIsNeeded) {
   EXPECT_EQ(clock_text(1e300, kNoon), "-");
 }
 
+TEST(JobPage, SaysHowLongTheLatestRunTookAndWasSuspended) {
+  const auto page = [](const std::string& more) {
+    const std::string text =
+        R"({"id":42,"state":"timeout","started_at":100,"ended_at":110,)" + more;
+    return job_page(*parse_json(text + "}"), 200, kPiped);
+  };
+  EXPECT_THAT(page(R"("run_started_at":100,"run_seconds":6)"), HasSubstr("  6s, suspended 4s\n"));
+  EXPECT_THAT(page(R"("run_started_at":100,"run_seconds":9.9)"), HasSubstr("  9s\n"));
+  EXPECT_THAT(page(R"("run_started_at":105,"run_seconds":5)"),
+              HasSubstr("  5s, since its latest start\n"));
+  EXPECT_THAT(page(R"("note":"")"), HasSubstr("  10s\n"));
+}
+
 TEST(OutcomeText, SaysEachThingOnce) {
   EXPECT_EQ(outcome_text(job(R"({"state":"done","exit_code":0})")), "done");
   EXPECT_EQ(outcome_text(job(R"({"state":"failed","exit_code":3,"note":"n"})")),
