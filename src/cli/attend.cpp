@@ -11,6 +11,7 @@
 #include <cstring>
 #include <memory>
 
+#include "cli/attempt_text.hpp"
 #include "cli/job_text.hpp"
 #include "cli/job_watch.hpp"
 #include "cli/output.hpp"
@@ -181,7 +182,9 @@ constexpr seconds kShimPatience{10};
 class Attendance {
  public:
   Attendance(const Place& place, const std::string& job)
-      : place_(place), job_(job), narrator_(job), watch_(place.socket, job) {}
+      : place_(place), job_(job), narrator_(job), watch_(place.socket, job) {
+    if (!comes_later()) told_ = 0;
+  }
 
   /// Who came later makes the shim come.
   bool comes_later() const { return place_.role == Role::Later; }
@@ -205,6 +208,7 @@ class Attendance {
     pollfd cancel;
     pollfd joining;
     pollfd asking;
+    pollfd recounting;
     pollfd leaving;
     pollfd typed;
     Relay::Polls relay;
@@ -220,6 +224,7 @@ class Attendance {
             .cancel = cancelling_ ? cancelling_->interest() : kNothing,
             .joining = joining_ ? joining_->interest() : kNothing,
             .asking = asking_ ? asking_->interest() : kNothing,
+            .recounting = recounting_ ? recounting_->interest() : kNothing,
             .leaving = leaving_ ? leaving_->interest() : kNothing,
             .typed = {.fd = reads_keys() ? STDIN_FILENO : -1, .events = POLLIN, .revents = 0},
             .relay = relay_ ? relay_->interests() : none};
@@ -236,11 +241,13 @@ class Attendance {
     if (cancelling_) cancelling_->advance(now, polls.cancel);
     if (joining_) join(now, polls.joining);
     if (asking_) hear(now, polls.asking);
+    if (recounting_) hear_of_attempts(now, polls.recounting);
     if (polls.typed.revents != 0) read_keys();
     if (leaving_) leave(now, polls.leaving);
     if (!relay_) meet_shim();
     if (relay_) look_at_relay(now);
     ask_for_shim();
+    ask_about_attempts();
     tell_of_absence();
     if (!outcome_) outcome_ = judge(now);
   }
@@ -250,6 +257,7 @@ class Attendance {
     if (cancelling_) due = std::min(due, cancelling_->due());
     if (joining_) due = std::min({due, joining_->due(), joined_by_});
     if (asking_) due = std::min(due, asking_->due());
+    if (recounting_) due = std::min(due, recounting_->due());
     if (leaving_) due = std::min(due, leaving_->due());
     if (const auto trusted = trusted_at()) due = std::min(due, *trusted);
     if (relay_ && !is_foreground(STDIN_FILENO)) due = std::min(due, now + kLookAgain);
@@ -270,6 +278,7 @@ class Attendance {
     exit_code_.reset();
     joining_.reset();
     was_there_ = true;
+    ++shims_;
     const bool is_terminal = place_.screen == Screen::Terminal && job_has_terminal_;
     relay_.emplace(std::move(*shim), input_,
                    is_terminal ? std::optional(place_.leaving.keys) : std::nullopt);
@@ -360,20 +369,18 @@ class Attendance {
 
   void on_change(const Json& job) {
     const std::string state = text_of(job, "state");
-    if (state != "queued") {
+    if (state != state_) {
       asking_.reset();
       asked_about_.reset();
+      state_ = state;
     }
     const bool is_waiting = state == "queued" || state == "held" || state == "deferred";
+    count_attempts(job, is_waiting);
     look_at_keys(is_waiting);
     if (is_waiting) {
       exit_code_.reset();  // of an attempt that was not the last
       const std::string reason = printable(text_of(job, "reason_brief"));
-      if (state == "queued") {
-        ask_why(reason);
-      } else {
-        narrator_.waits(state + (reason.empty() ? "" : ": " + reason) + way_out());
-      }
+      state == "held" ? tell_waiting(reason) : ask_why(reason);
     } else if (comes_later()) {
       const bool is_there = state != "starting" && !has_ended(job);
       attempt_there_ = is_there ? integer_of(job, "attempt") : std::nullopt;
@@ -437,8 +444,48 @@ class Attendance {
     asking_.reset();
     // Too many jobs to look ahead, perhaps: then the reason alone.
     const std::string line = why ? waiting_line(*why, wall_now()) : asked_about_.value_or("");
-    if (why && text_of(*why, "state") != "queued") return;
-    if (!line.empty()) narrator_.waits("waits: " + line + way_out());
+    if (!why || text_of(*why, "state") == state_) tell_waiting(line);
+  }
+
+  /// `waits: needs 8 GiB more on GPU 0, starts ~10:20`, `deferred: waits for job 7 to end well`.
+  void tell_waiting(const std::string& line) {
+    if (line.empty() && state_ == "queued") return;
+    narrator_.waits((state_ == "queued" ? "waits" : state_) + (line.empty() ? "" : ": " + line) +
+                    way_out());
+  }
+
+  // ---- Attempts that were not the last -------------------------------------------------------
+
+  /// The news say no more of them than their number.
+  void count_attempts(const Json& job, bool is_waiting) {
+    if (has_ended(job)) {
+      if (!comes_later()) over_ = std::max(over_, shims_ - 1);
+      return;
+    }
+    const auto attempt = integer_of(job, "attempt");
+    if (!attempt) return;
+    over_ = std::max(over_, is_waiting ? *attempt : *attempt - 1);
+    if (!told_) told_ = over_;  // what was before this came
+    if (state_ != "stopping") latest_ = job;
+  }
+
+  void ask_about_attempts() {
+    if (recounting_ || !told_ || over_ <= *told_) return;
+    recounting_ = Posting::get(place_.socket, job_target(job_));
+  }
+
+  void hear_of_attempts(Clock::time_point now, const pollfd& polled) {
+    recounting_->advance(now, polled);
+    if (!recounting_->is_answered()) return;
+    const auto job = answer_of(recounting_->answer());
+    recounting_.reset();
+    const std::int64_t told = *told_;
+    told_ = over_;
+    if (!job) return;
+    for (const AttemptOver& over : attempts_over(*job, told, latest_)) {
+      narrator_.about_job(over.text);
+      told_ = std::max(*told_, over.attempt);
+    }
   }
 
   /// Each attempt has a shim of its own. News of the next may come before the last word of the one
@@ -523,6 +570,7 @@ class Attendance {
       return Attended{.code = signal_code(gave_up_by_)};
     }
     if (!final_.is_null()) {
+      if (recounting_ && !recounting_->is_unreachable()) return std::nullopt;
       if (!was_there_ && comes_later()) {
         narrator_.about_job("has ended: " + printable(text_of(final_, "state")));
       }
@@ -538,13 +586,20 @@ class Attendance {
 
   /// The shim knows the job's code, the daemon why berth ended it.
   int final_code() const {
-    const std::string words = ending(final_);
+    const std::string words = what_ended_it();
     if (!words.empty()) narrator_.about_job(words);
     const std::string advice = isatty(STDERR_FILENO) != 0 ? memory_advice(final_) : "";
     if (!advice.empty()) narrator_.about_job(advice);
     const std::string state = text_of(final_, "state");
     const bool by_itself = state == "done" || state == "failed";
     return by_itself && exit_code_ ? *exit_code_ : exit_code_of(final_);
+  }
+
+  /// What the code does not say; that the log has less than was shown here is no cause.
+  std::string what_ended_it() const {
+    const std::string note = printable(text_of(final_, "note"));
+    const bool has_cause = text_of(final_, "state") == "failed" && !note.starts_with("log capped");
+    return has_cause ? note : ending(final_);
   }
 
   /// Output that was lost on the way is a failure, however the job ended.
@@ -562,6 +617,12 @@ class Attendance {
   std::optional<Posting> joining_;
   std::optional<Posting> asking_;           ///< Why it waits.
   std::optional<std::string> asked_about_;  ///< The reason that was asked about.
+  std::string state_;                       ///< The job's, by the latest news.
+  std::optional<Posting> recounting_;       ///< How attempts ended.
+  std::optional<std::int64_t> told_;        ///< Up to this attempt, as far as this is its business;
+  std::int64_t over_ = 0;                   ///< and those up to this one have ended.
+  std::int64_t shims_ = 0;                  ///< That were met.
+  Json latest_;                             ///< The job while it waited, was started or ran.
   std::unique_ptr<EagerTerminal> eager_;
   DetachKeys keys_ = place_.leaving.keys;
   std::string typed_ahead_;

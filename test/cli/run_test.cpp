@@ -135,6 +135,9 @@ TEST_F(Run, TakesTheDaemonsWordForHowItEnded) {
       {R"({"id":42,"state":"cancelled","exit_code":137})", 137, "berth: job 42: cancelled\n"},
       {R"({"id":42,"state":"lost"})", 125, "berth: job 42: lost\n"},
       {R"({"id":42,"state":"failed","exit_code":1})", 143, ""},
+      {R"({"id":42,"state":"failed","exit_code":1,"note":"log capped at 64 MiB"})", 143, ""},
+      {R"({"id":42,"state":"failed","exit_code":1,"note":"ended: process 7 of it held 3 GiB"})",
+       143, "berth: job 42: ended: process 7 of it held 3 GiB\n"},
   };
   for (const auto& [end, code, words] : ends) {
     Program run({"run", "true"}, options());
@@ -292,6 +295,46 @@ TEST_F(Run, ALaterAttemptIsAttendedToo) {
   EXPECT_EQ(run.wait().exit_code, 3);
 }
 
+constexpr auto kOneAttempt =
+    R"({"id":42,"state":"queued","attempts":[{"attempt":1,"outcome":"oom","exit_code":1,
+                 "note":"ran out of GPU memory, asked 2 GiB"}]})";
+
+TEST_F(Run, SaysHowAnAttemptEndedAfterWhichTheJobStartsAgain) {
+  daemon_.answer("GET /v1/jobs/42", kOneAttempt);
+  Program run({"run", "true"}, options());
+  const std::string socket = attach().at("socket");
+  const auto stream = events();
+  FakeShim(socket).send(FrameKind::Exit, "\x01");
+  stream->write(job_event(R"({"id":42,"state":"queued","attempt":1,"vram_bytes":4294967296})"));
+  const std::string line =
+      "berth: job 42: attempt 1 ended: out of GPU memory, asked 2 GiB; starts again with 4 GiB\n";
+  run.await_err(line);
+  FakeShim second(socket);
+  stream->write(job_event(R"({"id":42,"state":"running","attempt":2,"gpus":[0]})"));
+  second.send(FrameKind::Exit, std::string(1, '\0'));
+  stream->write(job_event(kDone));
+  const Ran ran = run.wait();
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_EQ(ran.err, line);
+}
+
+/// Both attempts were over before the first news came.
+TEST_F(Run, SaysAtTheEndHowAnAttemptEndedOfWhichNoNewsCame) {
+  daemon_.answer("GET /v1/jobs/42", R"({"id":42,"state":"done","attempts":[
+      {"attempt":1,"outcome":"failed","exit_code":75},{"attempt":2,"outcome":"done"}]})");
+  Program run({"run", "true"}, options());
+  const std::string socket = attach().at("socket");
+  FakeShim(socket).send(FrameKind::Exit, "\x4b");
+  FakeShim second(socket);
+  second.send(FrameKind::Output, "second");
+  run.await_out("second");
+  second.send(FrameKind::Exit, std::string(1, '\0'));
+  events()->write(job_event(kDone));
+  const Ran ran = run.wait();
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_EQ(ran.err, "berth: job 42: attempt 1 ended: exit 75; starts again\n");
+}
+
 TEST_F(Run, EndsAsItsReaderDoes) {
   Program run({"run", "yes"}, options());
   FakeShim shim = connect();
@@ -396,6 +439,19 @@ TEST_F(Run, AFileIsToldOnceWhyTheJobWaits) {
   const Ran ran = run.wait();
   EXPECT_EQ(ran.exit_code, 0);
   EXPECT_EQ(ran.err, line + "berth: job 42 started on GPU 0\n");
+}
+
+TEST_F(Run, SaysWhenAJobThatWaitsForAnotherWillStart) {
+  daemon_.answer("GET /v1/jobs/42/why",
+                 R"({"id":42,"state":"deferred","predicted_start_at":129600.0,
+                     "confidence":"bound","reason_brief":"waits for job 7 to end well"})");
+  Program run({"run", "true"}, options());
+  const auto news = events();
+  news->write(
+      job_event(R"({"id":42,"state":"deferred","reason_brief":"waits for job 7 to end well"})"));
+  run.await_err("berth: job 42 deferred: waits for job 7 to end well, starts by 02 Jan\n");
+  news->write(job_event(kDone));
+  EXPECT_EQ(run.wait().exit_code, 0);
 }
 
 TEST_F(Run, AJobThatStartsAtOnceIsNotTalkedOf) {
