@@ -61,6 +61,9 @@ TEST(Suspend, TimeInWhichAJobWasSuspendedIsNotOfItsRun) {
   EXPECT_NEAR(running["ends_by_at"],
               rig.job(id)["attempts"][1]["granted_at"].get<double>() + 1000 - ran, 1e-3);
   EXPECT_GE(running["run_seconds"], ran);
+  const Json listed = rig.request("GET", "/v1/jobs?brief=true").body["jobs"];
+  ASSERT_EQ(listed.size(), 1U) << listed;
+  EXPECT_GE(listed[0]["run_seconds"], ran);
   rig.expect_complete(id, kMany);
   const Json job = rig.job(id);
   EXPECT_EQ(job["run_started_at"], job["started_at"]);
