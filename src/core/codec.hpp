@@ -3,11 +3,11 @@
 // A structure takes part by an overload of members() that ties its fields in order (members.hpp). A
 // reader given bad bytes ends in failed() and never allocates more than the bytes could describe.
 //
-// What is kept on a disk says in which layout it is. A change of members makes a new layout: one more
-// in kLayout (bytes.hpp) and, for each structure that changed, an overload
-// `members(T&, Before<N>)` with the members that it had before layout N, which a reader of such a
-// layout uses. New alternatives of a choice go to its end, so readers need nothing for them. Nothing
-// is written in an older layout.
+// What is kept on a disk says in which layout it is. A change of members makes a new layout: one
+// more in kLayout (bytes.hpp) and, for each structure that changed, an overload `members(T&,
+// Before<N>)` with the members that it had before layout N, which a reader of such a layout uses.
+// New alternatives of a choice go to its end, so readers need nothing for them. Nothing is written
+// in an older layout.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// Whether a job may be submitted, or changed as its user asks: lists of checks, one after the other;
-// the first one that fails is the answer. Each names the thing, its value and the limit.
+// Whether a job may be submitted, or changed as its user asks: lists of checks, one after the
+// other; the first one that fails is the answer. Each names the thing, its value and the limit.
 //
 // What a text says is checked on any thread; what is held against the machine, the engine's thread
 // checks. The engine makes its own check of requests (engine/possible.hpp) afterwards.

@@ -1,5 +1,5 @@
-// POST /v1/jobs: a submission is read, finds the jobs that it waits for, is checked, and is taken in
-// with the next step once there is room for it.
+// POST /v1/jobs: a submission is read, finds the jobs that it waits for, is checked, and is taken
+// in with the next step once there is room for it.
 #include <unistd.h>
 
 #include <algorithm>

@@ -26,7 +26,8 @@ namespace berth::daemon {
 /// With which the note of an idle job begins.
 inline constexpr std::string_view kIdle = "idle: ";
 
-/// Of a job that has ended: the note in the past tense, if it is that of an idle job; else as it is.
+/// Of a job that has ended: the note in the past tense, if it is that of an idle job; else as it
+/// is.
 std::string idle_in_past(std::string note);
 
 struct IdleRules {

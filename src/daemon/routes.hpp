@@ -1,5 +1,5 @@
-// The routes of the HTTP API as one table: a method and a path, who may, where the work is done, and
-// by what. doc/openapi.yaml describes the same routes; a test compares them.
+// The routes of the HTTP API as one table: a method and a path, who may, where the work is done,
+// and by what. doc/openapi.yaml describes the same routes; a test compares them.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
 // The tables of a journal, and the upgrade of older files.
 //
 // A file of schema n + 1 is made of one of schema n by one step, statements of SQL. A change of the
-// tables is one more step behind the others, and kSchema counts them; a released step never changes.
+// tables is one more step behind the others, and kSchema counts them; a released step never
+// changes.
 #pragma once
 
 #include <span>

@@ -27,8 +27,8 @@
 
 namespace berth::journal {
 
-/// The schema this build writes. An older file is upgraded when it is opened to write, and any other
-/// is refused (journal/schema.hpp).
+/// The schema this build writes. An older file is upgraded when it is opened to write, and any
+/// other is refused (journal/schema.hpp).
 inline constexpr int kSchema = 1;
 
 /// How a snapshot relates to the entry before it.

@@ -26,7 +26,8 @@ struct Passing {
     WhoDelaysNone  ///< A job that does not delay those with a place kept does.
   };
   Who who = Who::Nobody;
-  /// It gives a job that was preempted its place back at once, so no gate that preempts goes with it.
+  /// It gives a job that was preempted its place back at once, so no gate that preempts goes with
+  /// it.
   bool returns_places = false;
   std::string_view by_holdings = {};  ///< Why no order does of which users' holdings are part.
   std::string_view by_lanes = {};     ///< Why no order does that depends on DependsOn::Lane.

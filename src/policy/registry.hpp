@@ -17,7 +17,8 @@
 
 namespace berth {
 
-/// A policy that is an order in the pipeline has `order` and `backfill`; one of its own has `whole`.
+/// A policy that is an order in the pipeline has `order` and `backfill`; one of its own has
+/// `whole`.
 struct PolicyEntry {
   std::string_view name;
   const About* about;

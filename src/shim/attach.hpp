@@ -11,8 +11,8 @@
 //
 // A client that detached, or was attached to a job that ran already, may go without taking the job
 // along. A shim lives as long as its job and may be older than its client, and takes a client that
-// sends a kind it does not know for gone. So a client may ask, by an Input without bytes, and a shim
-// answers with Hello: its kProtocol says which kinds it knows.
+// sends a kind it does not know for gone. So a client may ask, by an Input without bytes, and a
+// shim answers with Hello: its kProtocol says which kinds it knows.
 #pragma once
 
 #include <cstddef>

@@ -15,8 +15,7 @@ namespace {
 TEST(JournalPage, HasTheNumbersOfToday) {
   std::string page = read_file(source_dir() / "doc" / "journal-format.md");
   std::ranges::replace(page, '\n', ' ');
-  EXPECT_TRUE(page.contains("The present layout is " + std::to_string(kLayout) + "."))
-      << kLayout;
+  EXPECT_TRUE(page.contains("The present layout is " + std::to_string(kLayout) + ".")) << kLayout;
   EXPECT_TRUE(page.contains("`PRAGMA user_version` is the number of the schema, now " +
                             std::to_string(journal::kSchema) + "."))
       << journal::kSchema;

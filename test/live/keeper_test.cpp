@@ -674,8 +674,8 @@ TEST_F(KeeperTest, AnotherPolicyGoesOnWithTheSameJobs) {
   EXPECT_TRUE(verified) << verified.error().message;
 }
 
-/// As another build may have written it: a policy or a key that this one does not know, and a memory
-/// that it cannot read.
+/// As another build may have written it: a policy or a key that this one does not know, and a
+/// memory that it cannot read.
 TEST_F(KeeperTest, APolicyThatWasAnotherBeginsWithoutMemory) {
   const Rules other{.policy = "multifactor", .place = "first-fit", .settings = {}};
   {

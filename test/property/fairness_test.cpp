@@ -1,9 +1,10 @@
 // Goal: of two users who both have work waiting, one floods the machine with jobs of class short,
-// the other has a few medium and long ones. Under headroom, which makes jobs overdue after 1.5 times
-// the time of an equal share, the other gets more than a quarter of the machine if run times are
-// known. Method: a simulated day, contended throughout, on a machine that answers at once. Service
-// is summed from each user's dominant share in the engine's accounts, without decay, over the time
-// in which both have jobs waiting. The same day under `fifo-skip` shows that the test can fail.
+// the other has a few medium and long ones. Under headroom, which makes jobs overdue after 1.5
+// times the time of an equal share, the other gets more than a quarter of the machine if run times
+// are known. Method: a simulated day, contended throughout, on a machine that answers at once.
+// Service is summed from each user's dominant share in the engine's accounts, without decay, over
+// the time in which both have jobs waiting. The same day under `fifo-skip` shows that the test can
+// fail.
 #include <gtest/gtest.h>
 
 #include <algorithm>
