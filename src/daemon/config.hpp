@@ -18,7 +18,7 @@ struct ConfigValue;
 enum class Applies : std::uint8_t { Now, NextStart };
 
 /// The most GPUs or running jobs that may be the limit of a user.
-inline constexpr std::int64_t kMostOfUser = 1 << 20;
+inline constexpr std::int64_t kMostUserLimit = 1 << 20;
 
 /// The limits of a value; without `most` and `least_amount` there are none.
 struct ConfigRange {

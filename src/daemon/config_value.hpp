@@ -46,7 +46,7 @@ struct ConfigValue {
     for (const auto& [key, of] : *table) {
       const std::string name(key.str());
       // A number in a table is a limit of users.
-      const ConfigValue entry{of, where + "." + name, warnings, {0, kMostOfUser}};
+      const ConfigValue entry{of, where + "." + name, warnings, {0, kMostUserLimit}};
       if (auto done = read(name, entry); !done) return done;
     }
     return {};

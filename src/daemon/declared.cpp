@@ -21,8 +21,8 @@ namespace berth::daemon {
 namespace {
 
 constexpr auto kReadWait = std::chrono::milliseconds(20);
-constexpr std::ptrdiff_t kMostOfUser = 2;  ///< Readings under way.
-constexpr std::ptrdiff_t kMostOfAll = 32;
+constexpr std::ptrdiff_t kMostReadingsOfUser = 2;  ///< Readings under way.
+constexpr std::ptrdiff_t kMostReadings = 32;
 constexpr std::size_t kManyKnown = 256;  ///< Before those that have ended are looked for.
 constexpr std::size_t kLongestArguments = std::size_t{2} << 20;  ///< The most that execve(2) takes.
 
@@ -103,8 +103,8 @@ bool Declarations::may_read_of(uid_t user) const {
   const auto is_of_user = [&](const auto& entry) {
     return is_read(entry) && entry.second.user == user;
   };
-  return std::ranges::count_if(known_, is_of_user) < kMostOfUser &&
-         std::ranges::count_if(known_, is_read) < kMostOfAll;
+  return std::ranges::count_if(known_, is_of_user) < kMostReadingsOfUser &&
+         std::ranges::count_if(known_, is_read) < kMostReadings;
 }
 
 void Declarations::forget_ended() {

@@ -8,7 +8,7 @@ namespace berth::daemon {
 namespace {
 
 constexpr std::size_t kMostDue = std::size_t{1} << 16;
-constexpr std::ptrdiff_t kMostOfAll = 64;  ///< Streams of all jobs, of one user.
+constexpr std::ptrdiff_t kMostStreamsOfAll = 64;  ///< Streams of all jobs, of one user.
 
 }  // namespace
 
@@ -20,8 +20,9 @@ std::string Followers::why_not(UserId user) const {
   const auto of_all = std::ranges::count_if(found->second.followers, [](const Follower& one) {
     return !one.job && one.stream->is_open();
   });
-  if (of_all < kMostOfAll) return "";
-  return "uid " + std::to_string(user.value()) + " follows all jobs " + std::to_string(kMostOfAll) +
+  if (of_all < kMostStreamsOfAll) return "";
+  return "uid " + std::to_string(user.value()) + " follows all jobs " +
+         std::to_string(kMostStreamsOfAll) +
          " times already, which is the limit for one user; end some, or follow one job each";
 }
 
