@@ -286,7 +286,7 @@ TEST_F(Api, AHandleThatStandsForNothingHindersNoOther) {
   const int array = held({{"array", "0-1"}});
   const std::string number = std::to_string(array);
   EXPECT_EQ(post(path(array, "/cancel")).status, 200);
-  const int waits = held({}, "exec sleep 1000");
+  const int waits = held(Json::object(), "exec sleep 1000");
   for (const std::string verb : {"release", "cancel"}) {
     const Rig::Answer answer = post("/v1/" + verb, {{"jobs", {number, waits, "no*"}}});
     EXPECT_EQ(answer.status, 200) << answer.body;

@@ -25,13 +25,9 @@ verbose v""")
 USUAL = "%9P %.5a %.10l %.6D %.6t %N"
 
 
-NOT_GIVEN = "not given to berthd: "  # begins why a GPU takes no jobs
-
-
 def given_gpus():
     """Of a larger machine, those that berthd may give out (CUDA_VISIBLE_DEVICES)."""
-    return [gpu for gpu in berth.gpus()
-            if not (gpu.get("drained") or {}).get("reason", "").startswith(NOT_GIVEN)]
+    return [gpu for gpu in berth.gpus() if "not_given" not in gpu]
 
 
 def facts():
