@@ -107,6 +107,10 @@ def submit(command, vram=None, gpus=None, directory=None, environment=None, **mo
         body["gpus"] = gpus
     if vram is not None:
         body["vram_bytes"] = _bytes(vram) if isinstance(vram, str) else vram
+    typed = sorted("%s=%s" % (name, value) for name, value in surroundings.items()
+                   if os.environ.get(name) != value)
+    if typed and sum(len(word.encode()) + 1 for word in typed) <= 16384:
+        body["program_words"] = typed  # with other values it is another program
     body.update({key.rstrip("_"): value for key, value in more.items()})
     return Job(request("POST", "/v1/jobs", body)["id"])
 

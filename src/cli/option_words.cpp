@@ -47,6 +47,7 @@ constexpr auto kJobKeys = std::to_array<KeyWord>({
     {"output", "--output"},
     {"pids", "--pids"},
     {"priority", "--priority"},
+    {"program_words", "the command's files and --env"},
     {"requeue_on", "--requeue-on"},
     {"retries", "--retries"},
     {"share", "--share"},

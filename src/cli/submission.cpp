@@ -20,6 +20,7 @@
 #include "cli/json.hpp"
 #include "cli/output.hpp"
 #include "cli/output_pattern.hpp"
+#include "cli/program_words.hpp"
 #include "cli/script.hpp"
 #include "cli/verbs.hpp"
 #include "core/array_text.hpp"
@@ -365,6 +366,19 @@ std::optional<Error> set_typed(std::vector<std::string>& environment, const JobO
   return std::nullopt;
 }
 
+/// Those typed, with the values that they have now. What a script says for Slurm is in its options.
+std::vector<std::string> typed_variables(const JobOptions& options,
+                                         const std::vector<std::string>& environment) {
+  std::vector<std::string> typed;
+  for (const std::string& variable : environment) {
+    const bool is_typed = std::ranges::find(options.environment, name_of(variable), name_of) !=
+                          options.environment.end();
+    const bool is_for_slurm = variable.starts_with("BERTH_") || variable.starts_with("SLURM_");
+    if (is_typed && !is_for_slurm) typed.push_back(variable);
+  }
+  return typed;
+}
+
 Expected<std::string> directory_of(const JobOptions& options, const Caller& caller) {
   if (!options.directory) {
     if (is_utf8(caller.directory)) return caller.directory;
@@ -561,6 +575,10 @@ Expected<Submission> submission_of(const JobOptions& typed, const Caller& caller
                               .environment = environment});
   if (!foreseen) return std::unexpected(foreseen.error());
   std::ranges::move(*foreseen, std::back_inserter(made.warnings));
+  const auto words = program_words({.command = options.command,
+                                    .directory = *directory,
+                                    .variables = typed_variables(options, environment)});
+  if (!words.empty()) made.body["program_words"] = words;
   made.body["command"] = options.command;
   made.body["directory"] = *directory;
   made.body["environment"] = std::move(environment);

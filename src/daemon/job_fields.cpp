@@ -208,6 +208,16 @@ Expected<void> read_occasions(const Json& value, JobFields& fields) {
   return {};
 }
 
+Expected<void> read_program_words(Json& value, JobFields& fields) {
+  std::vector<std::string>& words = fields.program.words;
+  if (auto done = read_value("program_words", value, words); !done) return done;
+  std::size_t size = 0;
+  for (const std::string& word : words) size += word.size() + 1;
+  if (size <= limits::kMostProgramWords) return {};
+  return wrong("program_words", std::to_string(size) + " bytes, the most is " +
+                                    std::to_string(limits::kMostProgramWords));
+}
+
 Expected<void> read_array(const Json& value, JobFields& fields) {
   if (!value.is_string()) return wrong("array", "must be a string, is " + shown_json(value));
   const auto& text = value.get_ref<const std::string&>();
@@ -309,6 +319,7 @@ Expected<void> read_field(JobFields& fields, const std::string& key, Json& value
   live::Submission& job = fields.job;
   if (key == "command") return read_value(key, value, job.command.arguments);
   if (key == "environment") return read_value(key, value, fields.environment);
+  if (key == "program_words") return read_program_words(value, fields);
   if (key == "directory") return read_value(key, value, job.command.directory);
   if (key == "name") return read_value(key, value, job.name);
   if (key == "held") return read_value(key, value, job.held);

@@ -23,6 +23,7 @@ struct JobFields {
   std::int32_t warn_signal = 0;
   std::optional<Duration> warn_before = {};
   live::Notice notice = {};
+  live::MoreOfProgram program = {};
   bool says_environment = false;
 
   Duration warns_before() const { return warn_before.value_or(minutes(1)); }

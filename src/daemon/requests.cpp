@@ -31,6 +31,14 @@ void fill_in(live::Submission& job, const Json& said, const JobDefaults& default
   if (!said.contains("cpus")) job.spec.request.cpu = defaults.cpu;
 }
 
+/// The folder of which the job's is a copy, which is another for each job; "" if none is named.
+std::string original_of(const std::vector<std::string>& environment) {
+  constexpr std::string_view kName = "BERTH_SUBMIT_DIR=";
+  const auto found = std::ranges::find_if(
+      environment, [&](const std::string& variable) { return variable.starts_with(kName); });
+  return found == environment.end() ? "" : found->substr(kName.size());
+}
+
 void set_environment(live::Submission& job, std::vector<std::string> variables,
                      const JobDefaults& defaults) {
   shim::drop_inherited(variables);
@@ -71,8 +79,9 @@ Expected<live::Submission> parse_submission(std::string_view body, const http::P
   job.spec.conditions = std::move(fields.conditions);
   job.spec.user = UserId(peer.user);
   job.command.owner = {peer.user, peer.group, peer.groups};
+  if (!job.command.snapshot.empty()) fields.program.directory = original_of(fields.environment);
+  live::note_programs(job.command, fields.program);
   set_environment(job, std::move(fields.environment), defaults);
-  live::note_programs(job.command);
   live::Words arguments = live::in_parts(std::move(job.command.arguments));
   job.command.arguments = std::move(arguments.first);
   job.more_arguments = std::move(arguments.more);

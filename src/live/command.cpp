@@ -8,6 +8,7 @@
 #include "core/codec.hpp"
 #include "core/fingerprint.hpp"
 #include "core/words.hpp"
+#include "live/sessions.hpp"
 #include "live/telling_words.hpp"
 
 namespace berth::live {
@@ -53,10 +54,6 @@ std::size_t words_within(std::span<const std::string> words, std::size_t most) {
   const auto end = std::ranges::find_if(words, is_too_much);
   const auto count = static_cast<std::size_t>(end - words.begin());
   return std::max(count, std::min<std::size_t>(words.size(), 1));
-}
-
-bool has_long_arguments(const Command& command) {
-  return !command.more_arguments.empty() || size_of(command.arguments) > kLong;
 }
 
 template <class Value>
@@ -161,9 +158,8 @@ std::string encode(const Command& command) {
   codec::put(out, command);
   put_attach(out, command.attach);
   const bool is_optional = command.attach && command.attach->optional;
-  const bool notes_programs = command.programs && has_long_arguments(command);
   const bool has_parts = command.processes != 0 || command.warning || command.notice ||
-                         is_optional || !command.snapshot.empty() || notes_programs ||
+                         is_optional || !command.snapshot.empty() || command.programs ||
                          !command.more_arguments.empty() || !command.more_environment.empty();
   if (has_parts || !command.output.empty()) out.text(command.output);
   if (command.processes != 0) {
@@ -183,7 +179,7 @@ std::string encode(const Command& command) {
     out.integer(kSnapshot);
     out.text(command.snapshot);
   }
-  if (notes_programs) {
+  if (command.programs) {
     out.integer(kPrograms);
     codec::put(out, *command.programs);
   }
@@ -288,28 +284,41 @@ Words variables_in_parts(std::vector<std::string> variables) {
 namespace {
 
 /// What the words after the first kFirst bytes would tell takes too long to find out.
-Fingerprint fingerprint_for(const Command& command, Telling telling) {
-  FingerprintSum sum(command.owner.user);
+Fingerprint fingerprint_for(const Command& command, const MoreOfProgram& more, Telling telling) {
+  const std::string& directory = more.directory.empty() ? command.directory : more.directory;
   const std::span all(command.arguments);
-  const std::size_t told = words_within(all, kFirst);
-  for (const std::string& word : telling_words(all.first(told), command.directory, telling)) {
-    sum.add(word);
-  }
-  for (const std::string& word : all.subspan(told)) sum.add(word);
+  const auto first = all.first(words_within(all, kFirst));
+  if (is_session(first, directory)) return Fingerprint(0);
+  FingerprintSum sum(command.owner.user);
+  for (const std::string& word : telling_words(first, directory, telling)) sum.add(word);
+  for (const std::string& word : all.subspan(first.size())) sum.add(word);
+  // They are read as behind `env`, and those that do not count leave nothing of it.
+  std::vector<std::string> words = {"env"};
+  words.insert(words.end(), more.words.begin(), more.words.end());
+  const std::vector<std::string> told = telling_words(words, directory, telling);
+  for (const std::string& word : std::span(told).subspan(1)) sum.add(word);
   return sum.value();
 }
 
 }  // namespace
 
 Fingerprint fingerprint_of(const Command& command) {
-  return command.programs ? command.programs->run_time : fingerprint_for(command, Telling::RunTime);
+  return command.programs ? command.programs->run_time
+                          : fingerprint_for(command, {}, Telling::RunTime);
 }
-Fingerprint memory_fingerprint_of(const Command& command) {
-  return command.programs ? command.programs->memory : fingerprint_for(command, Telling::Memory);
+Fingerprint memory_fingerprint_of(const Command& command, std::optional<std::int64_t> task) {
+  const Fingerprint what =
+      command.programs ? command.programs->memory : fingerprint_for(command, {}, Telling::Memory);
+  if (!task || what == Fingerprint(0)) return what;
+  FingerprintSum sum(what.value());
+  sum.add(std::to_string(*task));
+  return sum.value();
 }
-void note_programs(Command& command) {
-  command.programs = {.run_time = fingerprint_for(command, Telling::RunTime),
-                      .memory = fingerprint_for(command, Telling::Memory)};
+void note_programs(Command& command, const MoreOfProgram& more) {
+  const bool is_short = size_of(command.arguments) <= kLong;
+  if (is_short && more.words.empty() && more.directory.empty()) return;
+  command.programs = {.run_time = fingerprint_for(command, more, Telling::RunTime),
+                      .memory = fingerprint_for(command, more, Telling::Memory)};
 }
 
 std::string program_alone(std::string_view line) {

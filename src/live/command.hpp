@@ -73,7 +73,7 @@ struct Command {
   std::optional<Notice> notice = {};
   std::string snapshot = {};  ///< A copy of the code that is the job's own; "": none.
   std::string output = {};    ///< The file its output goes to, with %j and the like; "": its log.
-  std::optional<Programs> programs = {};  ///< Once found out: it takes long for long arguments.
+  std::optional<Programs> programs = {};  ///< Where the arguments alone do not tell, or are long.
   /// Where there are too many words for one blob: those with the arguments after `arguments`, and
   /// with the variables after those of `environment`, in order (Words).
   std::vector<BlobId> more_arguments = {};
@@ -105,13 +105,22 @@ Expected<void> append_words(std::vector<std::string>& words, std::string_view pa
 inline constexpr const char* kShrinkAllowed = "BERTH_VRAM_SHRINK=1";
 
 /// The program that a command runs: the same for commands of one user that do the same work in the
-/// same time (telling_words.hpp). Never 0. The environment does not count. Of long arguments those
-/// after the first 32 KiB count as they are.
+/// same time (telling_words.hpp); 0 if the words do not say what is run (sessions.hpp). Of the
+/// environment nothing counts that note_programs() was not told. Of long arguments those after the
+/// first 32 KiB count as they are.
 Fingerprint fingerprint_of(const Command& command);
-/// The same for commands that need the same memory: the number of epochs does not count either.
-Fingerprint memory_fingerprint_of(const Command& command);
-/// Notes both in the command. Requires: all of its arguments are in it.
-void note_programs(Command& command);
+/// The same for commands that need the same memory: the number of epochs does not count either. A
+/// task of an array may need other memory than the next, as it does what its number says.
+Fingerprint memory_fingerprint_of(const Command& command, std::optional<std::int64_t> task = {});
+
+/// What else tells which program it is.
+struct MoreOfProgram {
+  std::vector<std::string> words;  ///< Variables (`NAME=value`) and digests of files.
+  std::string directory;           ///< Of which the job's is a copy; "": the job's.
+};
+/// Notes both in the command, where they cannot be found out again from the command alone in a
+/// moment. Requires: all of its arguments are in it.
+void note_programs(Command& command, const MoreOfProgram& more);
 
 /// The command as one line for lists: words quoted where a shell would need it, cut after `most`
 /// bytes.

@@ -556,20 +556,26 @@ Lessons Keeper::lessons() const {
 }
 
 /// An estimate that is learned is journaled with the job, so that it is the same ever after.
-JobSpec Keeper::with_estimate(JobSpec spec, const Command& command) const {
-  spec.vram_estimate = learned_memory(spec, command);
+JobSpec Keeper::with_estimate(const Submission& submission) const {
+  JobSpec spec = submission.spec;
+  spec.vram_estimate = learned_memory(submission, 0);
   if (!rules_.learn_run_times) return spec;
-  learn_estimate(spec, fingerprint_of(command), lessons());
+  learn_estimate(spec, fingerprint_of(submission.command), lessons());
   return spec;
 }
 
 /// Zero for a job whose program has not run yet, and where no GPU has so much: such a job gets a
 /// whole one.
-Bytes Keeper::learned_memory(const JobSpec& spec, const Command& command) const {
+Bytes Keeper::learned_memory(const Submission& submission, std::size_t index) const {
+  const JobSpec& spec = submission.spec;
   const GpuRequest& gpu = spec.request.gpu;
   const bool states_none = gpu.vram == Bytes(0) && gpu.sharing != Sharing::Alone;
   if (!rules_.learn_memory || gpu.count == GpuCount(0) || !states_none) return spec.vram_estimate;
-  const auto peaks = store_.peaks_of(spec.user, memory_fingerprint_of(command), kMostPeaks);
+  const auto task =
+      submission.tasks.empty() ? std::nullopt : std::optional(submission.tasks[index]);
+  const Fingerprint what = memory_fingerprint_of(submission.command, task);
+  if (what == Fingerprint(0)) return spec.vram_estimate;
+  const auto peaks = store_.peaks_of(spec.user, what, kMostPeaks);
   const auto learned = peaks ? memory_from(*peaks) : std::nullopt;
   if (!learned) return spec.vram_estimate;
   const bool fits = std::ranges::any_of(engine_.view().cluster().gpus(), [&](const GpuSpec& one) {
@@ -688,7 +694,7 @@ Expected<void> Keeper::add_jobs(Instant now, const Submission& submission,
   const auto blob = store_.add_blob(encode(*command));
   if (!blob) return std::unexpected(blob.error());
   const Fingerprint what = fingerprint_of(*command);
-  JobSpec spec = with_estimate(submission.spec, *command);
+  JobSpec spec = with_estimate(submission);
   spec.command = *blob;
   if (auto done = note_ended(spec); !done) return done;
   const std::string line = command_line(command->arguments);
@@ -707,13 +713,14 @@ Expected<void> Keeper::add_jobs(Instant now, const Submission& submission,
       place.task = submission.tasks[i];
       place.tasks = static_cast<std::int32_t>(jobs);
       name = task_name(submission, place.task);
+      spec.vram_estimate = learned_memory(submission, i);
     }
     // One copy: the jobs that it waits for may be thousands.
     journal::JobRow row{.job = id, .spec = {}, .submitted = now, .name = name, .command = line};
     row.spec = i + 1 < end ? spec : std::move(spec);
     if (const auto added = store_.add_job(row); !added) return added;
     inputs.emplace_back(Submitted{id, std::move(row.spec), submission.held});
-    inputs.emplace_back(Identified{id, what});
+    if (what != Fingerprint(0)) inputs.emplace_back(Identified{id, what});
   }
   return {};
 }
@@ -802,11 +809,14 @@ Expected<void> Keeper::write_input_rows(Instant now, const std::vector<Input>& i
   return {};
 }
 
-/// The program of a job, as its memory is learned; unknown where its command cannot be read.
+/// The program of a job, as its memory is learned; 0 where its command cannot be read.
 Fingerprint Keeper::memory_program_of(const Job& job) const {
   const auto bytes = store_.blob(job.spec.command);
   const auto command = bytes ? decode_command(*bytes) : std::unexpected(bytes.error());
-  return command ? memory_fingerprint_of(*command) : Fingerprint(0);
+  if (!command) return Fingerprint(0);
+  const ArrayPlace& array = job.spec.conditions->array;
+  return memory_fingerprint_of(*command,
+                               array.tasks > 0 ? std::optional(array.task) : std::nullopt);
 }
 
 /// None is written of a job that held nothing, or whose GPUs could not be looked at.

@@ -218,9 +218,9 @@ class Keeper {
   /// Writes a snapshot if it is small enough to be quick; for the end of a daemon.
   Expected<void> snapshot_at_end();
 
-  /// With the run time and the GPU memory that are learned now for this command, if the user states
-  /// none and they are learned.
-  JobSpec with_estimate(JobSpec spec, const Command& command) const;
+  /// What is asked for, of an array by its first task, with the run time and the GPU memory that
+  /// are learned now for the command, if the user states none and they are learned.
+  JobSpec with_estimate(const Submission& submission) const;
 
   /// Inputs of the next step for jobs that wait, learned from the jobs that ended since the last
   /// call: see late_estimates(). None where run times are not learned.
@@ -309,7 +309,7 @@ class Keeper {
   Expected<void> write_end_note(JobId job, Attempt attempt);
   Expected<void> write_peak(const AttemptEnded& ended);
   Expected<void> write_left(const Released& released, const Left& left);
-  Bytes learned_memory(const JobSpec& spec, const Command& command) const;
+  Bytes learned_memory(const Submission& submission, std::size_t index) const;
   Fingerprint memory_program_of(const Job& job) const;
   Lessons lessons() const;
   Expected<void> write_input_rows(Instant now, const std::vector<Input>& inputs);

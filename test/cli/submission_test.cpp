@@ -68,7 +68,8 @@ TEST(Submission, HasEveryOption) {
   }));
   EXPECT_EQ(body, *parse_json(R"({
       "command": ["python", "t.py", "--lr", "0.1"], "directory": "/",
-      "environment": ["A=1", "B=3", "C="], "umask": 23, "name": "é", "gpus": 2,
+      "environment": ["A=1", "B=3", "C="], "program_words": ["A=1", "B=3", "C="],
+      "umask": 23, "name": "é", "gpus": 2,
       "vram_bytes": 10737418240, "exclusive": true, "cpus": 1.5, "mem_bytes": 536870912,
       "class": "long", "time_limit_seconds": 5400.0, "held": true, "min_gpus": 1, "max_gpus": 4,
       "gpu_types": ["a100", "h100"], "gpu_indices": [0, 2, 3, 4, 9], "gpu_milli": 500,

@@ -483,6 +483,32 @@ TEST(Requests, ManyWordsAreTakenInParts) {
   EXPECT_EQ(live::decode_command(encode(whole))->programs, job.command.programs);
 }
 
+TEST(Requests, MoreThanTheCommandMayTellTheProgram) {
+  const auto memory_of = [](const Json& json) {
+    return live::memory_fingerprint_of(taken(json).command);
+  };
+  const auto words = [](std::vector<std::string> list) { return with("program_words", list); };
+  EXPECT_NE(memory_of(words({"MODEL=7b"})), memory_of(words({"MODEL=70b"})));
+  EXPECT_EQ(memory_of(words({"SEED=1"})), memory_of(words({"SEED=2"})));
+  EXPECT_EQ(memory_of(words({})), memory_of(with("held", false)));
+  EXPECT_EQ(refusal(words({std::string(1 << 14, 'x')})),
+            "program_words: 16385 bytes, the most is 16384");
+  EXPECT_EQ(refusal(with("program_words", "x")),
+            "program_words: must be a list of strings, is \"x\"");
+}
+
+TEST(Requests, ACopyOfTheCodeIsTheSameProgram) {
+  const auto memory_of = [](const std::string& folder, const std::string& original) {
+    Json json = with("snapshot", "/home/ann/berth/snapshots/" + folder);
+    json["directory"] = json["snapshot"];
+    json["command"] = {"./run.sh"};
+    json["environment"] = {"A=1", "BERTH_SUBMIT_DIR=" + original};
+    return live::memory_fingerprint_of(taken(json).command);
+  };
+  EXPECT_EQ(memory_of("p-a1b2c3", "/data/p"), memory_of("p-d4e5f6", "/data/p"));
+  EXPECT_NE(memory_of("p-a1b2c3", "/data/p"), memory_of("p-a1b2c3", "/data/q"));
+}
+
 TEST(Requests, ArgumentsAndEnvironmentHaveALimitTogether) {
   const std::size_t most = (std::size_t{2} << 20) - (std::size_t{16} << 10);
   // "true" and each variable cost their bytes, a NUL and a pointer.

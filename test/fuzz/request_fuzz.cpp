@@ -64,7 +64,7 @@ void show(const Submission& job) {
   const std::string line = command_line(job.command.arguments, kMost);
   BERTH_ASSERT(line.size() <= kMost + std::string_view("…").size());
   BERTH_ASSERT(Json::accept(to_body({{"name", job.name}, {"command_line", line}})));
-  BERTH_ASSERT(fingerprint_of(job.command).value() != 0);
+  (void)fingerprint_of(job.command);
   (void)memory_warnings(job.command.arguments, job.spec.request.gpu, {});
   (void)why_impossible(JobId(0), job.spec.request, some_machine());
 }

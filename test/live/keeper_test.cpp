@@ -110,6 +110,18 @@ class KeeperTest : public testing::Test {
     step(keeper, second, of({Started{id, attempt}}));
     step(keeper, second, of({Exited{id, attempt, outcome, code}, Released{id, attempt}}));
   }
+  /// Likewise, and it was seen to hold so much.
+  static void finish_holding(Keeper& keeper, std::int64_t second, JobId id, Bytes peak) {
+    const Attempt attempt = keeper.engine().view().find(id)->attempt;
+    step(keeper, second, of({Started{id, attempt}}));
+    keeper.set_peak(id, peak);
+    const AttemptEnded ended{
+        .job = id, .attempt = attempt, .outcome = Outcome::Done, .at = at(second)};
+    step(keeper, second, of({ended, Released{id, attempt}}));
+  }
+  static Bytes charged(const Keeper& keeper, JobId id) {
+    return keeper.engine().view().find(id)->spec.vram_estimate;
+  }
   static journal::JobRow row(const Keeper& keeper, JobId id) {
     const auto found = keeper.store().job(id);
     EXPECT_TRUE(found && *found) << id.value();
@@ -343,6 +355,53 @@ TEST_F(KeeperTest, WhatNoLongerAppliesDoesNoHarm) {
            CancelAsked{id}, HoldAsked{JobId(77)}, StartFailed{JobId(77), Attempt(1)},
            Reported{id, "late", 1}}));
   EXPECT_EQ(submit(keeper, 4, job()), JobId(2));
+}
+
+// ---- Memory that is learned ------------------------------------------------------------------
+
+/// States no memory.
+Submission unstated(const std::vector<std::string>& arguments) {
+  Submission submission = job();
+  submission.spec.request.gpu.vram = Bytes(0);
+  submission.spec.request.gpu.sharing = Sharing::Shared;
+  submission.command.arguments = arguments;
+  return submission;
+}
+
+TEST_F(KeeperTest, NoMemoryIsLearnedOfASession) {
+  Keeper keeper = open();
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"bash"}, {"python3", "-"}, {"jupyter", "lab"}}) {
+    const JobId first = submit(keeper, 10, unstated(words));
+    finish_holding(keeper, 20, first, kGib);
+    EXPECT_EQ(row(keeper, first).peak, kGib) << "it is shown";
+    const JobId second = submit(keeper, 30, unstated(words));
+    EXPECT_EQ(charged(keeper, second), Bytes(0)) << words[0] << ": the next may do anything";
+    finish_holding(keeper, 40, second, kGib);
+  }
+  const JobId first = submit(keeper, 50, unstated({"python3", "train.py"}));
+  finish_holding(keeper, 60, first, kGib);
+  EXPECT_GT(charged(keeper, submit(keeper, 70, unstated({"python3", "train.py"}))), kGib);
+}
+
+TEST_F(KeeperTest, MemoryIsLearnedOfEachTaskOfAnArray) {
+  Keeper keeper = open(path_, gpus(20));
+  Submission array = unstated({"python3", "train.py"});
+  for (std::int64_t task = 0; task < 20; ++task) array.tasks.push_back(task);
+  const JobId first = submit(keeper, 10, array);
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    finish_holding(keeper, 20, JobId(first.value() + i), i == 0 ? kGib * 8 : kGib);
+  }
+  const JobId again = submit(keeper, 30, array);
+  EXPECT_EQ(charged(keeper, again), kGib * 12) << "19 later runs of others do not count";
+  for (std::uint64_t i = 1; i < 20; ++i) {
+    EXPECT_LT(charged(keeper, JobId(again.value() + i)), kGib * 2) << i;
+  }
+  EXPECT_EQ(keeper.with_estimate(array).vram_estimate, kGib * 12) << "of its first task";
+  EXPECT_EQ(keeper.with_estimate(unstated({"python3", "train.py"})).vram_estimate, Bytes(0))
+      << "alone it has no number";
+  array.tasks = {20};
+  EXPECT_EQ(keeper.with_estimate(array).vram_estimate, Bytes(0)) << "nobody knows what 20 is";
 }
 
 // ---- Run times that are learned --------------------------------------------------------------

@@ -348,6 +348,12 @@ def environment(command, options, told):
     return ["%s=%s" % pair for pair in kept.items()]
 
 
+def program_words(options):
+    """The variables that were typed for this job: with other values it is another program."""
+    words = sorted(word for word in options.get("export", "").split(",") if "=" in word)
+    return words if sum(len(word.encode()) + 1 for word in words) <= 16384 else []
+
+
 def body(command, options, name):
     """Keys of POST /v1/jobs but `command`."""
     directory = os.path.abspath(options.get("chdir", os.getcwd()))
@@ -357,6 +363,8 @@ def body(command, options, name):
         "name": name[:255], "directory": directory, "gpus": count,
         "environment": environment(command, options, told),
     }
+    if program_words(options):
+        made["program_words"] = program_words(options)
     cpus = number(command, options, "cpus-per-task", 1) * tasks(command, options)
     if cpus > 1 or "cpus-per-task" in options:
         made["cpus"] = cpus
