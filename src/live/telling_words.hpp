@@ -2,9 +2,10 @@
 //
 // Two commands are runs of one program if these words are the same. Everything counts, because
 // `--model llama-7b` and `--model llama-70b` need other memory and other time, but for what is new
-// in every run of one and the same thing: seeds, ports, ranks, the folder that the output goes to,
-// the checkpoint that a run goes on from, the numbers of runs and epochs in paths. What is not
-// known to be so makes another program: its first run is measured, while a figure of another
+// in every run of one and the same thing: seeds, ports, ranks, the numbers, dates and ids in the
+// name of a run and of its folder, the checkpoint that a run goes on from, the numbers of runs and
+// epochs in paths. A folder for the output whose name says more (`out/llama-7b`) counts. What is
+// not known to be so makes another program: its first run is measured, while a figure of another
 // program would be wrong.
 #pragma once
 

@@ -56,11 +56,28 @@ TEST(TellingWords, WhatIsNewInEveryRunDoesNotCount) {
                                  "--rdzv_endpoint node7:29400",
                                  "--rdzv-id=17",
                                  "--master_addr 10.0.0.3",
+                                 "--worker_seed 3",
                                  "--output runs/17",
-                                 "--output=runs/big",
+                                 "--output=runs/2026-11-27_10-30-11",
                                  "--output_dir out",
                                  "-output out",
-                                 "--out x.txt",
+                                 "--out out.txt",
+                                 "--out_dir 17",
+                                 "--output-dir out/exp17",
+                                 "--work-dir work/3",
+                                 "--ckpt_dir ckpt/20261127",
+                                 "--checkpoint_dir checkpoints/17",
+                                 "--run_name run-17",
+                                 "--run_name=20261127T103011Z",
+                                 "--wandb_id 1x7k2b9q",
+                                 "WANDB_RUN_ID=q5x8zk1t",
+                                 "--exp_id 3",
+                                 "--exp_id 3f2a9c01-77aa-4b1c-8d2e-0123456789ab",
+                                 "--trial 4",
+                                 "--job_id 123456",
+                                 "--timestamp 1764230400",
+                                 "--tag 2026-11-27",
+                                 "--name exp7",
                                  "--save-dir=models/17",
                                  "--log_dir /tmp/logs/3",
                                  "hydra.run.dir=outputs/17",
@@ -108,6 +125,30 @@ TEST(TellingWords, WordsAndNumbersMakeAnotherProgram) {
            {"resume=unet64", "resume=unet512"},
            {"--rank 8", "--rank 256"},
            {"--seed_len 512", "--seed_len 8192"},
+           {"--num_seed 1", "--num_seed 64"},
+           {"--n_seed 1", "--n_seed 64"},
+           {"--exp_file exps/yolox_s.py", "--exp_file exps/yolox_x.py"},
+           {"--run_file a.py", "--run_file b.py"},
+           {"--experiment_file a.yaml", "--experiment_file b.yaml"},
+           {"--out_dir=out-gpt2", "--out_dir=out-gpt2-xl"},
+           {"--run_dir runs/resnet18", "--run_dir runs/vit-huge"},
+           {"--output_dir out/llama-7b", "--output_dir out/llama-70b"},
+           {"--output_dir out/7b/17", "--output_dir out/70b/17"},
+           {"--output=runs/small", "--output=runs/big"},
+           {"--output model.7b.pt", "--output model.70b.pt"},
+           {"--results_dir res/resnet18", "--results_dir res/vit-h"},
+           {"--save-path a", "--save-path b"},
+           {"--model-out llama7", "--model-out llama70"},
+           {"--output 4k", "--output 1k"},
+           {"--output 1024", "--output 4096"},
+           {"--output logits", "--output hidden"},
+           {"--fan_out 10,10", "--fan_out 100,100"},
+           {"--layer-out big", "--layer-out small"},
+           {"--run_name llama-7b-17", "--run_name llama-70b-17"},
+           {"--exp_id resnet18", "--exp_id resnet50"},
+           {"--wandb_id resnet18", "--wandb_id resnet50"},
+           {"--checkpoint_dir checkpoints/llama-7b", "--checkpoint_dir checkpoints/llama-70b"},
+           {"--name yolo-s", "--name yolo-x"},
            {"--cfg job1.yaml", "--cfg job2.yaml"},
            {"--config conf/trial-1.yaml", "--config conf/trial-2.yaml"},
            {"--data data/256", "--data data/512"},
@@ -180,6 +221,59 @@ TEST(TellingWords, NumbersOfRunsInPathsDoNotCount) {
            {"--server localhost:8000", "--server localhost:8001"}}) {
     expect_same(command(one), command(other), one + " and " + other);
   }
+}
+
+/// But what else is in such a name.
+TEST(TellingWords, WhatIsNewInTheNameOfARunDoesNotCount) {
+  for (const auto& [one, other] : std::vector<std::pair<std::string, std::string>>{
+           {"--output_dir /data/ada/out/17", "--output_dir /data/ada/out/18"},
+           {"--output_dir out/llama-7b/2026-11-27", "--output_dir out/llama-7b/2026-11-28"},
+           {"--output_dir out/llama-7b_20261127_103011",
+            "--output_dir out/llama-7b_20261128_114500"},
+           {"--log_dir logs/2026-11-27_10-30-11-llama", "--log_dir logs/2026-11-28_11-45-00-llama"},
+           {"--save_dir s/vit-seed3", "--save_dir s/vit-seed4"},
+           {"--work-dir work/mask-rcnn/exp3", "--work-dir work/mask-rcnn/exp4"},
+           {"--run_name llama-1764230400", "--run_name llama-1764230999"},
+           {"--name llama/3f2a9c01", "--name llama/99b1c2d4"}}) {
+    expect_same(command(one), command(other), one + " and " + other);
+  }
+}
+
+TEST(TellingWords, OfVariablesBeforeTheCommandAreRead) {
+  expect_other(command("", "env MODEL=7b python3 train.py"),
+               command("", "env MODEL=70b python3 train.py"), "env");
+  const auto with = [](std::vector<std::string> words, const std::string& directory = "") {
+    Command made = command("");
+    note_programs(made, {.words = std::move(words), .directory = directory});
+    return made;
+  };
+  expect_other(with({"MODEL=7b"}), with({"MODEL=70b"}), "typed for the job");
+  expect_other(with({"MODEL=7b"}), command(""), "or not");
+  expect_same(with({"SEED=1", "MASTER_PORT=29501"}), command(""), "what is new in every run");
+  expect_other(with({"sha256:11"}), with({"sha256:12"}), "a file that was edited");
+  const Command noted = with({"MODEL=7b"});
+  EXPECT_EQ(decode_command(encode(noted))->programs, noted.programs) << "it is kept";
+}
+
+TEST(TellingWords, OfACopyAreThoseOfItsOriginal) {
+  const auto copy = [](const std::string& folder) {
+    Command made = command("--config cfg/c.yaml");
+    made.directory = "/home/ada/.local/state/berth/snapshots/project-" + folder;
+    made.snapshot = made.directory;
+    note_programs(made, {.words = {}, .directory = "/data/ada/project"});
+    return made;
+  };
+  expect_same(copy("a1B2c3"), copy("d4E5f6"), "copies");
+  expect_same(copy("a1B2c3"), command("--config cfg/c.yaml"), "and the original");
+}
+
+/// Each does what its number says.
+TEST(TellingWords, OfTasksTheNumberCountsForMemory) {
+  const Command plain = command("");
+  EXPECT_NE(memory_fingerprint_of(plain, 0), memory_fingerprint_of(plain, 1));
+  EXPECT_NE(memory_fingerprint_of(plain, 0), memory_fingerprint_of(plain));
+  EXPECT_EQ(memory_fingerprint_of(plain, 7), memory_fingerprint_of(command("--seed 3"), 7));
+  EXPECT_EQ(memory_fingerprint_of(command("", "bash"), 7), Fingerprint(0));
 }
 
 TEST(TellingWords, EpochsCountForTimeAndNotForMemory) {
