@@ -567,7 +567,8 @@ TEST_F(OomOfAttempts, AreToldApartByABerthdThatStartsBetweenThem) {
 }
 
 TEST_F(OomOfAttempts, WithoutGpusIsNot) {
-  const int id = rig_.submit("echo CUDA out of memory; exit 77", {{"gpus", 0}, {"vram_bytes", nullptr}});
+  const int id =
+      rig_.submit("echo CUDA out of memory; exit 77", {{"gpus", 0}, {"vram_bytes", nullptr}});
   const Json job = rig_.wait_end(id);
   EXPECT_EQ(job["state"], "failed");
   EXPECT_EQ(job["exit_code"], 77);
