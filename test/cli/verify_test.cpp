@@ -11,6 +11,7 @@
 
 #include "cli/program.hpp"
 #include "journal/support.hpp"
+#include "support/paths.hpp"
 #include "support/process.hpp"
 
 namespace berth::test {
