@@ -60,7 +60,7 @@ TEST_F(Verbs, SubmitPostsTheJobAndPrintsItsNumber) {
   EXPECT_EQ(body, Json::parse(R"({"command":["sh","-c","exit 3","--","--json"],
       "directory":"/tmp","environment":["PATH=/usr/bin:/bin","BERTH_SOCKET=)" +
                               daemon_.socket() + R"(","A=b"],
-      "gpus":2,"vram_bytes":2147483648,"held":true,"name":"n"})"));
+      "gpus":2,"vram_bytes":2147483648,"held":true,"name":"n","program_words":["A=b"]})"));
 }
 
 TEST_F(Verbs, SubmitPrintsJsonAndTakesACommandWithoutDashes) {

@@ -499,7 +499,7 @@ TEST(Requests, MoreThanTheCommandMayTellTheProgram) {
 
 TEST(Requests, ACopyOfTheCodeIsTheSameProgram) {
   const auto memory_of = [](const std::string& folder, const std::string& original) {
-    Json json = with("snapshot", "/home/ann/berth/snapshots/" + folder);
+    Json json = with("snapshot", "/srv/ann/berth/snapshots/" + folder);
     json["directory"] = json["snapshot"];
     json["command"] = {"./run.sh"};
     json["environment"] = {"A=1", "BERTH_SUBMIT_DIR=" + original};

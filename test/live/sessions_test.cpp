@@ -91,15 +91,15 @@ TEST(Sessions, AreOfNoProgram) {
                                  "bash -c|PORT=1 code-server",
                                  "bash -euo pipefail -c|exec ipython",
                                  "python3 /opt/ComfyUI/main.py",
-                                 "bash /home/ada/stable-diffusion-webui/webui.sh"}) {
+                                 "bash /srv/ada/stable-diffusion-webui/webui.sh"}) {
     const Command command = line(text);
     EXPECT_TRUE(is_session(command.arguments, command.directory)) << text;
     EXPECT_EQ(fingerprint_of(command), Fingerprint(0)) << text;
     EXPECT_EQ(memory_fingerprint_of(command), Fingerprint(0)) << text;
   }
   const Command page = line("python3 main.py --listen");
-  EXPECT_TRUE(is_session(page.arguments, "/home/ada/ComfyUI"));
-  EXPECT_FALSE(is_session(page.arguments, "/home/ada/project"));
+  EXPECT_TRUE(is_session(page.arguments, "/srv/ada/ComfyUI"));
+  EXPECT_FALSE(is_session(page.arguments, "/srv/ada/project"));
 }
 
 TEST(Sessions, AreNotCommandsThatSayWhatIsRun) {
