@@ -236,12 +236,12 @@ bool is_line_of_session(Line line, std::string_view directory) {
 
 /// One of its commands; what another feeds, or a file, is told by the text.
 bool is_text_of_session(std::string_view text, std::string_view directory) {
-  constexpr std::size_t kLooked = std::size_t{16}
-                                  << 10;  // more takes a step of the engine too long
-  text = text.substr(0, kLooked);
+  constexpr std::size_t kLooked = std::size_t{16} << 10;  // a step takes too long for more
+  constexpr std::string_view kEnds = ";&|\n";
+  if (text.size() > kLooked) text = text.substr(0, text.find_last_of(kEnds, kLooked) + 1);
   bool is_fed = false;
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find_first_of(";&|\n", at), text.size());
+    const std::size_t end = std::min(text.find_first_of(kEnds, at), text.size());
     const std::string_view command = text.substr(at, end - at);
     std::vector<std::string_view> words;
     for (std::size_t from = 0; from < command.size();) {

@@ -370,18 +370,19 @@ Submission unstated(const std::vector<std::string>& arguments) {
 
 TEST_F(KeeperTest, NoMemoryIsLearnedOfASession) {
   Keeper keeper = open();
+  int now = 0;
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"bash"}, {"python3", "-"}, {"jupyter", "lab"}}) {
-    const JobId first = submit(keeper, 10, unstated(words));
-    finish_holding(keeper, 20, first, kGib);
+    const JobId first = submit(keeper, ++now, unstated(words));
+    finish_holding(keeper, ++now, first, kGib);
     EXPECT_EQ(row(keeper, first).peak, kGib) << "it is shown";
-    const JobId second = submit(keeper, 30, unstated(words));
+    const JobId second = submit(keeper, ++now, unstated(words));
     EXPECT_EQ(charged(keeper, second), Bytes(0)) << words[0] << ": the next may do anything";
-    finish_holding(keeper, 40, second, kGib);
+    finish_holding(keeper, ++now, second, kGib);
   }
-  const JobId first = submit(keeper, 50, unstated({"python3", "train.py"}));
-  finish_holding(keeper, 60, first, kGib);
-  EXPECT_GT(charged(keeper, submit(keeper, 70, unstated({"python3", "train.py"}))), kGib);
+  const JobId first = submit(keeper, ++now, unstated({"python3", "train.py"}));
+  finish_holding(keeper, ++now, first, kGib);
+  EXPECT_GT(charged(keeper, submit(keeper, ++now, unstated({"python3", "train.py"}))), kGib);
 }
 
 TEST_F(KeeperTest, MemoryIsLearnedOfEachTaskOfAnArray) {
