@@ -258,7 +258,7 @@ TEST(TellingWords, OfVariablesBeforeTheCommandAreRead) {
 TEST(TellingWords, OfACopyAreThoseOfItsOriginal) {
   const auto copy = [](const std::string& folder) {
     Command made = command("--config cfg/c.yaml");
-    made.directory = "/home/ada/.local/state/berth/snapshots/project-" + folder;
+    made.directory = "/srv/ada/.local/state/berth/snapshots/project-" + folder;
     made.snapshot = made.directory;
     note_programs(made, {.words = {}, .directory = "/data/ada/project"});
     return made;
