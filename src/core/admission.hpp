@@ -90,9 +90,8 @@ constexpr bool is_vacant(const Admission& admission, const GpuSpec& gpu, const G
 constexpr bool memory_holds(const Admission& admission, const GpuSpec& gpu, const GpuUse& use,
                             const Ask& ask) {
   if (takes_whole(ask)) return is_vacant(admission, gpu, use);
-  const Bytes left = gpu.capacity - use.foreign - use.charged - charge_on(ask, gpu);
-  // Most GPUs are full, and the band is not worth computing for them.
-  return left >= Bytes(0) && (use.tenants == 0 || left >= guard_band(admission, gpu));
+  const Bytes guard = use.tenants == 0 ? Bytes(0) : guard_band(admission, gpu);
+  return use.foreign + use.charged + charge_on(ask, gpu) + guard <= gpu.capacity;
 }
 
 /// The part about slots, compute shares and jobs that are alone.
