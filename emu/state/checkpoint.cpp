@@ -18,7 +18,6 @@ namespace {
 constexpr std::uint64_t kMillisecond = 1000000;
 
 void pause_for(std::uint64_t nanoseconds) {
-  constexpr std::uint64_t kSecond = 1000000000;
   const timespec span{.tv_sec = static_cast<time_t>(nanoseconds / kSecond),
                       .tv_nsec = static_cast<long>(nanoseconds % kSecond)};
   ::nanosleep(&span, nullptr);

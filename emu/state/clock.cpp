@@ -16,7 +16,6 @@ constexpr std::uint64_t kClockSlots = kSlots - 1;
 constexpr int kRecordShift = 10;
 constexpr int kClockShift = 11;
 
-constexpr std::uint64_t kSecond = 1000000000;
 constexpr std::uint64_t kSampleGap = kSecond / 8;
 // How long a waiter sleeps at most: after that it looks for dead neighbours, whose kernels would
 // otherwise slow it to their end.

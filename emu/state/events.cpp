@@ -58,13 +58,13 @@ std::optional<XidEvent> EventCursor::take() {
 }
 
 std::optional<XidEvent> EventCursor::wait(std::uint64_t deadline_nanoseconds) {
-  constexpr std::uint64_t kLongestSleep = 200000000;  // a waker may have died before waking us
+  constexpr std::uint64_t kLongestWait = kSecond / 5;  // a waker may have died before waking us
   for (;;) {
     const auto signal = log_.signal.load();
     if (auto event = take()) return event;
     const auto now = monotonic_nanoseconds();
     if (now >= deadline_nanoseconds) return std::nullopt;
-    wait_on(log_.signal, signal, std::min(deadline_nanoseconds, now + kLongestSleep));
+    wait_on(log_.signal, signal, std::min(deadline_nanoseconds, now + kLongestWait));
   }
 }
 

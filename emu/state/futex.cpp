@@ -10,7 +10,6 @@
 namespace berth::emu {
 
 void wait_on(SharedFutex& word, std::uint32_t seen, std::uint64_t deadline_nanoseconds) {
-  constexpr std::uint64_t kSecond = 1000000000;
   const timespec deadline{.tv_sec = static_cast<time_t>(deadline_nanoseconds / kSecond),
                           .tv_nsec = static_cast<long>(deadline_nanoseconds % kSecond)};
   // FUTEX_WAIT_BITSET is the one that takes an absolute time.

@@ -8,6 +8,8 @@
 
 namespace berth::emu {
 
+inline constexpr std::uint64_t kSecond = 1000000000;  ///< In nanoseconds, as all times here.
+
 /// Sleeps while `word` is `seen`, until woken or until CLOCK_MONOTONIC shows `deadline`.
 void wait_on(SharedFutex& word, std::uint32_t seen, std::uint64_t deadline_nanoseconds);
 
