@@ -46,6 +46,7 @@ std::string idle_in_past(std::string note) {
 
 void IdleWatch::on_look(const live::Look& look, const ClusterView& view, Instant now) {
   if (rules_ == IdleRules{}) return;
+  if (look.sample && look.sample->is_glance) return;  // it does not tell who ran kernels
   std::erase_if(seen_, [&](const auto& entry) {
     const Job* const job = view.find(entry.first);
     return job == nullptr || job->state != JobState::Running ||

@@ -4,9 +4,9 @@
 // A job counts as idle since the last look at any of its GPUs that showed a kernel of its there, or
 // since it began: one busy look in an hour is enough not to be idle, whatever the mean. One that
 // holds no memory yet is idle too, however good its reasons are: how long a job may compile or load
-// before its first kernel is for `idle_after` to say. A look without a figure
-// counts as busy, and so do kernels of a job's neighbours where the driver tells one figure for the
-// GPU. What is known of idle jobs is kept for a berthd after this one, which goes on with it unless
+// before its first kernel is for `idle_after` to say. A look without a figure counts as busy, a
+// glance as nothing, and kernels of a job's neighbours as its own where the driver tells one figure
+// for the GPU. What is known of idle jobs is kept for a berthd after this one, which goes on with it unless
 // nobody looked for longer than a minute: what is unknown accuses nobody. Belongs to the engine's
 // thread; instants are given.
 #pragma once

@@ -16,8 +16,8 @@ namespace {
 using nvml::Result;
 
 constexpr int kMostReadings = 3;
-constexpr std::uint64_t kUseWindow =
-    2'000'000;  ///< Microseconds: the driver's periods are a second.
+/// The driver's periods are a second.
+constexpr std::chrono::microseconds kUseWindow = std::chrono::seconds(2);
 
 std::uint32_t milliseconds(Duration timeout) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
@@ -192,13 +192,21 @@ Expected<Sample> Nvml::read_now(const nvml::Gpu& gpu) {
   return sample;
 }
 
-/// A GPU with one process tells as much by its own figure. The driver says nothing of processes
-/// that did nothing, and where it says nothing at all although the GPU was busy, nothing is known.
+/// A GPU with one process tells as much by its own figure, once that is of no process that has
+/// left. The driver says nothing of processes that did nothing, and where it says nothing at all
+/// although the GPU was busy, nothing is known.
 void Nvml::add_uses(const nvml::Gpu& gpu, Sample& sample) {
-  if (!sample.processes || sample.processes->size() < 2) return;
+  if (!sample.processes || sample.processes->empty()) return;
   const std::lock_guard lock(listed_mutex_);
+  const auto now = std::chrono::steady_clock::now();
+  if (sample.processes->size() > 1) {
+    shared_until_[gpu.index] = now + kUseWindow;
+  } else if (const auto at = shared_until_.find(gpu.index);
+             at == shared_until_.end() || now >= at->second) {
+    return;
+  }
   std::uint64_t& newest = newest_use_[gpu.index];
-  const std::uint64_t since = newest - std::min(newest, kUseWindow);
+  const std::uint64_t since = newest - std::min<std::uint64_t>(newest, kUseWindow.count());
   const auto uses = nvml::read_process_uses(api_, gpu, since);
   if (!uses) return;
   const bool is_idle = sample.utilisation_percent == 0U;  // then what is remembered is old

@@ -3,6 +3,7 @@
 // Thread-safety: as GpuPort says; NVML itself is safe for threads.
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <map>
 #include <memory>
@@ -55,6 +56,8 @@ class Nvml final : public GpuPort {
   std::mutex listed_mutex_;
   std::map<std::uint32_t, std::set<pid_t>> listed_;    ///< Processes of the last sample, by device.
   std::map<std::uint32_t, std::uint64_t> newest_use_;  ///< Time of the latest period, by device.
+  /// Until when its figure is partly that of a process that has left, by device.
+  std::map<std::uint32_t, std::chrono::steady_clock::time_point> shared_until_;
   std::deque<GpuEvent> heard_;  ///< Of a GPU that is split, one for each instance.
   nvml::EventSet events_ = nullptr;
   Error no_events_{ErrorCode::NotFound, "no GPU to hear events of"};  ///< Why events_ is null.

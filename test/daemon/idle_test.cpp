@@ -226,6 +226,22 @@ TEST_F(Idle, IsFoundBesideABusyNeighbourWhereItIsToldWhatEachDoes) {
   EXPECT_THAT(told_, ElementsAre("warn", "busy")) << "what is unknown accuses nobody";
 }
 
+/// A GPU that may fill is glanced at for as long as it may.
+TEST_F(Idle, IsFoundBetweenGlancesWhichTellNothing) {
+  for (int minute = 0; minute <= 40; ++minute) {
+    look(minutes(minute), {});
+    Sample sample;
+    sample.is_glance = true;
+    sample.utilisation_percent = 100;
+    sample.processes = {{.pid = 9, .bytes = 2_GiB}, {.pid = 10, .bytes = 2_GiB}};
+    const Instant now = kStart + minutes(minute) + seconds(1);
+    watch_->on_look(
+        {.gpu = GpuId(0), .began = now, .sample = sample, .owners = {{9, OfJob{JobId(1)}}}},
+        engine_.view(), now);
+  }
+  EXPECT_THAT(told_, ElementsAre("warn"));
+}
+
 TEST(IdleNote, OfAJobThatHasEndedIsOfThePast) {
   EXPECT_EQ(idle_in_past("idle: it has used none of its GPUs since 14:01:44"),
             "idle: it had used none of its GPUs since 14:01:44");

@@ -217,6 +217,15 @@ TEST_F(NvmlCrafted, OneProcessIsNotAskedFor) {
   EXPECT_EQ(uses_of(*nvml), (Uses{std::nullopt}));
 }
 
+TEST_F(NvmlCrafted, OneProcessIsNotBlamedForWhatAnotherDidThatHasJustLeft) {
+  const auto nvml = plain(two_on_a_busy_gpu);
+  EXPECT_EQ(uses_of(*nvml), (Uses{40, 0}));
+  set_crafted("plain", [](CraftedNvml& driver) { driver.listed = 1; });
+  EXPECT_EQ(uses_of(*nvml), (Uses{40}));
+  set_crafted("plain", [](CraftedNvml& driver) { driver.uses = 0; });
+  EXPECT_EQ(uses_of(*nvml), (Uses{std::nullopt}));
+}
+
 TEST_F(NvmlCrafted, WhatProcessesDidIsUnknownWhereTheDriverSaysNothingOfABusyGpu) {
   const auto nvml = plain([](CraftedNvml& driver) {
     two_on_a_busy_gpu(driver);
