@@ -81,7 +81,7 @@ bool Engine::may_run_again(const Job& job) {
 /// asked to stop may take its whole grace. Foreign use alone is no job's overrun: admission has
 /// stopped, and no more can be done than to remember what hurts those who fail for it.
 void Engine::relieve(GpuId gpu) {
-  blame_foreign_use(gpu);
+  if (state_.ledger.use().gpu(gpu).foreign > Bytes(0)) blame_foreign_use(gpu);
   if (!needs_relief(gpu)) return watch_relief(gpu);
   const GpuUse& use = state_.ledger.use().gpu(gpu);
   const std::vector<Job*> tenants = tenants_of(gpu);

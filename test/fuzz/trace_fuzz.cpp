@@ -75,7 +75,7 @@ void read_other(std::size_t which, std::string_view text) {
       (void)read_cluster(text, "fuzz");
       break;
     case 7: {
-      Speeds speeds;
+      berth::Speeds speeds;
       (void)read_speeds(text, "fuzz", "v100", speeds);
       break;
     }

@@ -56,7 +56,10 @@ bool is_no_larger(const Ask& small, const Ask& large, const Cluster& cluster) {
 }
 
 Walk::Walk(const PassContext& context)
-    : context_(context), trial_(context.view.trial()), tally_(context.view, Tally::From::Now) {}
+    : context_(context),
+      depends_on_(context.order.depends_on()),
+      trial_(context.view.trial()),
+      tally_(context.view, Tally::From::Now) {}
 
 void Walk::wake(Instant at) {
   if (at <= view().now() || at == kNever) return;
@@ -136,14 +139,14 @@ void Walk::end() {
 }
 
 Rank Walk::group_rank(UserId user) {
-  if (order().depends_on() != DependsOn::Group) return {};
+  if (depends_on_ != DependsOn::Group) return {};
   const auto [found, fresh] = group_ranks_.try_emplace(user);
   if (fresh) found->second = order().group_rank(user, view());
   return found->second;
 }
 
-Rank Walk::group_rank(const Lane& lane, JobId first) {
-  if (order().depends_on() == DependsOn::Lane) return order().lane_rank(view().job(first), view());
+Rank Walk::known_group_rank(const Lane& lane, JobId first) {
+  if (depends_on_ == DependsOn::Lane) return order().lane_rank(view().job(first), view());
   return group_rank(lane.key.user);
 }
 
@@ -160,7 +163,7 @@ std::optional<Head> Walk::head_of(JobId id) {
 /// True if its user was given something since it was queued and others may be next; then it has its
 /// new rank.
 bool Walk::has_fallen_back(Head& head) {
-  if (order().depends_on() != DependsOn::Group) return false;
+  if (depends_on_ != DependsOn::Group) return false;
   const Rank now = group_rank(head.lane->key.user);
   if (now == head.group) return false;
   head.group = now;

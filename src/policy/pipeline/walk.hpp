@@ -139,12 +139,18 @@ class Walk {
   Instant looks_again_at() const { return look_again_; }
 
  private:
-  Rank group_rank(const Lane& lane, JobId first);
+  /// Asked for every lane in every pass, and the same for all with most orders.
+  Rank group_rank(const Lane& lane, JobId first) {
+    const bool tells = depends_on_ == DependsOn::Group || depends_on_ == DependsOn::Lane;
+    return tells ? known_group_rank(lane, first) : Rank();
+  }
+  Rank known_group_rank(const Lane& lane, JobId first);
   bool has_fallen_back(Head& head);
   void push(const Head& head);
   void push(Head head, std::set<Position>::const_iterator at);
 
   PassContext context_;
+  DependsOn depends_on_;
   Trial trial_;
   Tally tally_;
   Decisions decisions_;
