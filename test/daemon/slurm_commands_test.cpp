@@ -246,6 +246,12 @@ TEST_F(SlurmCommands, ScontrolHoldsAndReleasesByNameAndWhatIsDoneAlreadyIsNoErro
       "sbatch -Q -o /dev/null --wrap='sleep 1000'; until [ \"$(squeue -h -j 4 -o %t)\" = R ];"
       "do sleep 0.05; done; scontrol hold 4 2>&1",
       "is running, only a job that waits can be held for job 4\n", 1);
+  for (const char* const verb : {"hold 4", "suspend 4", "update JobId=4 TimeLimit=5"}) {
+    expect(std::string("scancel 4; until [ -z \"$(squeue -h -j 4)\" ]; do sleep 0.05; done;"
+                       "scontrol ") +
+               verb + " 2>&1",
+           "Job/step already completing or completed for job 4\n", 1);
+  }
   const std::string clients = (test::source_dir() / "clients").string();
   expect("export PYTHONPATH=" + clients + "/slurm:" + clients +
              "/python; python3 -c 'from slurm_commands.jobs import Job\n"

@@ -201,6 +201,9 @@ def each(verb, words, change):
         raise Usage("too few arguments for keyword:%s" % verb)
     code = 0
     for text, chosen in chosen_by(words):
+        if not chosen:
+            print("Job/step already completing or completed for job %s" % text, file=sys.stderr)
+            code = 1
         for job in chosen:
             try:
                 change(job)
