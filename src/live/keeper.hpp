@@ -5,91 +5,25 @@
 // (doc/adr/0008). Belongs to the engine's thread, but for sync().
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
 #include "core/input.hpp"
-#include "core/run_estimate.hpp"
 #include "engine/engine.hpp"
 #include "journal/store.hpp"
-#include "live/command.hpp"
+#include "live/new_jobs.hpp"
+#include "live/notes.hpp"
 #include "live/ports.hpp"
-#include "live/who_asked.hpp"
+#include "live/rows.hpp"
+#include "live/rules.hpp"
+#include "live/snapshots.hpp"
 
 namespace berth::live {
-
-/// The policy and the engine's settings, from the configuration.
-struct Rules {
-  std::string policy = "headroom";
-  std::string place = "least-shared";
-  Settings settings;
-  PreemptionBounds bounds = {};
-  std::map<UserId, std::int64_t> weights = {};  ///< Of users, in thousandths: see Weighed.
-  Speeds speeds = {};                           ///< Of models: see Profiled.
-  bool learn_run_times = true;  ///< Of jobs whose users state none: see learn_estimate().
-  std::int64_t learn_run_times_after = kFewestRuns;  ///< Runs of a program.
-  bool learn_memory = true;  ///< Of jobs whose users state none: see memory_from().
-};
-
-/// A job to wait for, or one task of an array.
-struct AfterTask {
-  Dependency on;
-  std::optional<std::int64_t> task = std::nullopt;
-};
-
-/// Blobs of a submission that no job refers to yet.
-struct StoredParts {
-  std::vector<BlobId> blobs;
-};
-
-/// A new job; it gets its id when the step takes it.
-struct Submission {
-  JobSpec spec;
-  bool held = false;
-  std::string name;
-  Command command;
-  std::string environment;  ///< encode_environment().
-  /// The words that come after these in parts that are not stored yet (Words::more), in order.
-  std::vector<std::string> more_arguments = {};
-  std::vector<std::string> more_environment = {};
-  std::shared_ptr<StoredParts> stored = {};    ///< Those that are: they stay while this lives.
-  std::vector<std::string> gpu_types = {};     ///< By name, those it accepts; none: any.
-  std::vector<std::int64_t> gpu_indices = {};  ///< The GPUs it accepts; none: any.
-  std::optional<bool> vram_shrink = {};        ///< Whether its charge may fall, if it was said.
-  std::string share = "";                      ///< How it shares GPUs, as its user said it.
-  /// Its numbers in an array: one job for each. None: one job. How many may be at once is in
-  /// `spec.conditions`.
-  std::vector<std::int64_t> tasks = {};
-  /// How many of these the steps before took (tasks_in_step()); then `id` is that of the first.
-  std::size_t arrived = 0;
-  /// As asked, before they are found and stand in `spec.conditions`.
-  std::vector<AfterTask> after = {};
-  /// The number that it has already, elsewhere; none: the next. No job had it before.
-  std::optional<JobId> id = {};
-  std::shared_ptr<void> place = {};  ///< Among those of its user that come (UserTotals).
-};
-
-/// What a step takes of what users ask for, counted in jobs: 4 ms.
-inline constexpr std::size_t kMostInStep = 128;
-/// Jobs to wait for that cost a step as much as a job: each is written down, and followed.
-inline constexpr std::size_t kDependenciesAsAJob = 32;
-
-/// What each job of it costs a step.
-inline std::size_t cost_of_job(const Submission& submission) {
-  return 1 + submission.spec.conditions->after.size() / kDependenciesAsAJob;
-}
-/// How many jobs of an array one step takes.
-inline std::size_t tasks_in_step(const Submission& submission) {
-  return std::max<std::size_t>(1, kMostInStep / cost_of_job(submission));
-}
 
 /// The inputs of one step: events of jobs and GPUs, requests of users, then new jobs.
 struct Batch {
@@ -102,14 +36,6 @@ struct Stepped {
   std::vector<JobId> submitted;      ///< By submission, of an array the first.
   std::vector<JobId> touched;        ///< Jobs that may have changed, ascending, each once.
   const Effects* effects = nullptr;  ///< Good until the next step.
-};
-
-inline std::vector<GpuId> gpus_of(const Grant& grant) { return placement_of(grant).gpus; }
-
-/// The bytes of entries before a snapshot, and the bytes of a snapshot written at once.
-struct SnapshotSizes {
-  std::size_t every = std::size_t{16} << 20;  ///< Bytes of entries, at least.
-  std::size_t part = std::size_t{256} << 10;  ///< A millisecond or two.
 };
 
 /// Which journal is opened, and how.
@@ -134,12 +60,6 @@ struct JobAside {
   std::string why;
   std::string where;  ///< The text that says all that is known of it.
 };
-
-/// Begins a note that says why a job is held or suspended, where its owner did not ask for that: it
-/// is of the wait, and not stored with the job's end.
-inline constexpr std::string_view kBecause = "because ";
-/// The note of an attempt that ended as its job was suspended: the process went on as the next.
-inline constexpr std::string_view kSuspended = "was suspended";
 
 class Keeper {
  public:
@@ -202,24 +122,19 @@ class Keeper {
   /// Whether new jobs may be taken in: their ends must be written, too. Errors: Io if less than
   /// journal::kReserve is free beside what is set aside for the log.
   Expected<void> check_room();
-  /// Begins a snapshot if there is enough since the last one to be worth it: a copy of the state is
-  /// made beside the engine, and work_on_snapshot() brings it into the journal.
-  Expected<void> snapshot_if_due();
-  /// The same at once; nothing while a snapshot is being written.
+  /// Begins a snapshot if there is enough since the last one to be worth it.
+  Expected<void> snapshot_if_due() {
+    return snapshots_.is_due() ? begin_snapshot() : Expected<void>();
+  }
+  /// The same at once: Snapshots::begin().
   Expected<void> begin_snapshot();
-  /// The state of a snapshot that was begun.
-  enum class SnapshotWork {
-    None,     ///< Until the next one is due.
-    Waiting,  ///< For the copy of the state.
-    More,     ///< At once, but for others' turns.
-  };
-  /// Works on it for a few milliseconds. An error ends the snapshot; the journal does without it.
+  using SnapshotWork = Snapshots::Work;
+  /// Works on it for a few milliseconds: Snapshots::work().
   Expected<SnapshotWork> work_on_snapshot();
   /// Writes a snapshot if it is small enough to be quick; for the end of a daemon.
   Expected<void> snapshot_at_end();
 
-  /// What is asked for, of an array by its first task, with the run time and the GPU memory that
-  /// are learned now for the command, if the user states none and they are learned.
+  /// See Learning.
   JobSpec with_estimate(const Submission& submission) const;
 
   /// Inputs of the next step for jobs that wait, learned from the jobs that ended since the last
@@ -227,37 +142,27 @@ class Keeper {
   std::vector<Estimated> take_late_estimates();
 
   /// Cancels that a berthd before did not carry out to their end, by the job that says so.
-  std::vector<std::pair<JobId, CancelWish>> cut_off_cancels() const;
+  std::vector<std::pair<JobId, CancelWish>> cut_off_cancels() const { return notes_.wishes(); }
 
   /// Notes how the jobs ended that it is to wait for and that the engine has forgotten.
-  Expected<void> note_ended(JobSpec& spec) const;
+  Expected<void> note_ended(JobSpec& spec) const {
+    return live::note_ended(spec, engine_.view(), store_);
+  }
 
   /// Changes rows that the engine does not read, in a transaction of its own. Not within a step.
-  Expected<void> tidy(const std::function<Expected<void>(journal::Store&)>& work);
+  Expected<void> tidy(const Writing& work);
 
-  /// The place and outcome of a job's latest attempt, stored with the job when it is finished. What
-  /// says who ended it stays in front of what is noted after it.
-  void note(JobId job, std::string text);
-  /// Likewise, and the next daemon knows it too, until there is another note.
-  void note_for_good(JobId job, std::string text);
-  /// The most GPU memory that its latest attempt held, stored with the attempt's end.
-  void set_peak(JobId job, Bytes bytes) { peaks_[job] = bytes; }
-  /// What is known of an attempt once its berth is given back; written with that.
-  struct Left {
-    Bytes peak{0};                            ///< More than was known at its end.
-    std::optional<std::int64_t> millijoules;  ///< What it took of its GPUs' energy.
-  };
-  void set_left(JobId job, Left left) { left_[job] = left; }
+  // What is stored with a job's end (Notes), or with its attempt's.
+  void note(JobId job, std::string text) { notes_.set(job, std::move(text)); }
+  void note_for_good(JobId job, std::string text) { notes_.set_for_good(job, std::move(text)); }
+  std::string note_of(JobId job) const { return notes_.of(job); }
+  void set_peak(JobId job, Bytes bytes) { findings_.peaks[job] = bytes; }
+  void set_left(JobId job, Findings::Left left) { findings_.left[job] = left; }
   /// `7`, or `643_2` for a task of an array, of jobs that have ended, too.
   std::string handle_of(JobId job) const;
   /// `job 7 of bob held 10 GiB on GPU 0, was granted 2 GiB`.
   std::string culprit_text(const Overrun& by) const;
   std::string name_of(UserId user) const { return host_->name_of(user); }
-  /// The last note of this daemon; "" if there is none.
-  std::string note_of(JobId job) const {
-    const auto found = notes_.find(job);
-    return found == notes_.end() ? "" : found->second;
-  }
 
  private:
   /// The parts of a keeper before there is an engine.
@@ -269,9 +174,9 @@ class Keeper {
 
   Keeper(Parts parts, Engine engine)
       : host_(&parts.host),
-        sizes_(parts.sizes),
         store_(std::move(parts.store)),
-        engine_(std::move(engine)) {}
+        engine_(std::move(engine)),
+        snapshots_(parts.sizes) {}
 
   static Expected<Keeper> start(Parts parts, const Cluster& cluster, const Rules& rules);
   static Expected<Keeper> start_or_recover(Parts parts, const Opening& opening,
@@ -288,50 +193,20 @@ class Keeper {
   Expected<void> settle(const Opening& opening, const Cluster& cluster, const Rules& rules);
   Expected<void> adapt(const Cluster& cluster, const Rules& rules);
   Expected<void> end_what_is_gone();
-  std::string why_it_waits(const Opening& opening, const Cluster& cluster) const;
   Expected<void> move_to(const Cluster& cluster, const Rules& rules);
-  void note_impossible();
   Expected<void> add_snapshot(journal::Continuity continuity);
   Expected<void> write_inputs(Instant now, Batch& batch, Stepped& stepped);
-  Expected<void> write_notes();
-  Expected<void> read_notes();
-  void drop_old_notes();
-  std::string with_who_ended(JobId job, std::string text) const;
-  std::string end_note(JobId job, Outcome outcome) const;
-  Outcome outcome_of(const AttemptEnded& ended) const;
-  Expected<void> add_jobs(Instant now, const Submission& submission, std::vector<Input>& inputs);
-  Expected<Command> command_of(const Submission& submission);
-  Expected<void> note_arrival(const Submission& submission, JobId first, std::size_t end);
-  Expected<void> write_row(const Updated& updated);
-  Expected<void> let_go(JobId id, std::vector<Input>& inputs);
-  Expected<void> write_row(const Released& released, Instant now);
-  Expected<void> write_suspension(const Job& job, Instant now);
-  Expected<void> write_end_note(JobId job, Attempt attempt);
-  Expected<void> write_peak(const AttemptEnded& ended);
-  Expected<void> write_left(const Released& released, const Left& left);
-  Bytes learned_memory(const Submission& submission, std::size_t index) const;
-  Fingerprint memory_program_of(const Job& job) const;
-  Lessons lessons() const;
-  Expected<void> write_input_rows(Instant now, const std::vector<Input>& inputs);
   Expected<void> write_outcome(Instant now);
   Expected<void> write_effect_rows(Instant now);
-  Expected<void> write_row(const Launch& launch, Instant now);
-  Expected<void> write_row(const Continue& resumed, Instant now);
-  Expected<void> write_row(const Finished& finished, Instant now);
-  Expected<void> write_idle_end(const Stop& stop, const Finished& finished);
-  Expected<void> write_row(const Hurt& hurt, Instant now);
-  // Effects of which no row says anything.
-  static Expected<void> write_row(const Stop&, Instant) { return {}; }
-  Expected<void> add_attempt(const journal::AttemptRow& attempt);
   Expected<void> write_deferred();
+  journal::Snapshot next_snapshot(journal::Continuity continuity) const;
   Expected<void> snapshot_now(journal::Continuity continuity);
-  Expected<void> add_part();
   /// A transaction of the decisions not written yet and of what `write` writes.
-  template <class Write>
-  Expected<void> with_deferred(Write write);
+  Expected<void> with_deferred(const Writing& write);
+  Rows rows();
+  Learning learning() const { return {engine_.view(), store_, rules_}; }
 
   Host* host_;
-  SnapshotSizes sizes_;
   journal::Store store_;
   Engine engine_;
   Rules rules_;
@@ -345,26 +220,11 @@ class Keeper {
   Duration set_back_{0};
   std::string kept_cluster_;
   std::optional<std::string> deferred_;  ///< Decisions of the last entry, not written yet.
-  std::size_t since_snapshot_ = 0;       ///< Bytes of entries.
-  std::size_t snapshot_size_ = 0;
-  /// The snapshot that is being written.
-  struct Underway {
-    std::unique_ptr<StateCopy> copy;
-    journal::Snapshot row;  ///< Without its state, which comes in parts.
-    std::int64_t parts = 0;
-    std::int64_t bytes = 0;
-    std::size_t since = 0;  ///< `since_snapshot_` when it began.
-  };
-  std::optional<Underway> underway_;
-  std::size_t retry_at_ = 0;  ///< Of `since_snapshot_`, after a snapshot that failed.
-  bool may_drop_ = true;      ///< What snapshots made needless; at first what a crash left.
-  std::map<JobId, std::string> notes_;
-  std::set<JobId> kept_notes_;     ///< Of them, those of note_for_good().
-  std::set<JobId> changed_notes_;  ///< Whose row is not as it should be.
+  Snapshots snapshots_;
+  Notes notes_;
+  Findings findings_;
   std::uint64_t ended_ = 0;
-  std::uint64_t learned_ = 0;     ///< Ends from which jobs that wait have learned.
-  std::map<JobId, Bytes> peaks_;  ///< Of attempts whose end is not written yet.
-  std::map<JobId, Left> left_;
+  std::uint64_t learned_ = 0;  ///< Ends from which jobs that wait have learned.
   std::vector<std::weak_ptr<StoredParts>> awaited_;
   bool broken_ = false;
 };

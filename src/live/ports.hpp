@@ -27,6 +27,8 @@
 
 namespace berth::live {
 
+inline std::vector<GpuId> gpus_of(const Grant& grant) { return placement_of(grant).gpus; }
+
 // ---- Processes -------------------------------------------------------------------------------
 
 /// An attempt to be started. Refers to what lives as long as the call.
