@@ -9,10 +9,8 @@ namespace berth::live {
 
 namespace {
 
-constexpr Duration kSilence = seconds(3);          ///< Eyes that take longer count as hung.
 constexpr Duration kLookAgain = Duration(10'000);  ///< At a GPU whose memory is not free yet.
 constexpr Duration kRetry = seconds(1);            ///< After the journal could not be written.
-constexpr Duration kLaunching = Duration(4000);    ///< Of a turn.
 
 bool is_submission(const Asked& asked) { return asked.submission.has_value(); }
 /// Of an array of which some jobs are there, and the rest comes.
@@ -25,12 +23,6 @@ std::size_t cost_of(const Asked& asked) {
   const Submission& job = *asked.submission;
   const std::size_t left = std::max<std::size_t>(1, job.tasks.size() - job.arrived);
   return std::min(left, tasks_in_step(job)) * cost_of_job(job);
-}
-
-/// `asked 6 GiB`.
-std::string request_words(const Job* job) {
-  const Bytes vram = job == nullptr ? Bytes(0) : job->spec.request.gpu.vram;
-  return vram == Bytes(0) ? "had a whole GPU" : "asked " + to_text(vram);
 }
 
 /// How a job that is being stopped is told again.
@@ -58,10 +50,19 @@ Conductor::Conductor(Keeper& keeper, Setup setup, const Hands& hands)
       hands_(hands),
       watcher_(keeper.engine().view().cluster().gpus().size(), setup_.probe * 5 / 2,
                setup_.trespass),
-      pacer_(keeper.engine().view().cluster().gpus().size(),
-             {.usual = setup_.probe, .fast = setup_.fast}),
+      lookout_({.eyes = hands_.eyes,
+                .clock = hands_.clock,
+                .alarms = hands_.alarms,
+                .watcher = watcher_},
+               keeper.engine().view().cluster().gpus().size(),
+               {.usual = setup_.probe, .fast = setup_.fast}),
       shrinker_(setup_.shrink, [this](const Job& job) { return allows_shrink(job); }),
-      ended_early_(keeper.take_ended_early()) {}
+      ended_early_(keeper.take_ended_early()),
+      reasons_(keeper, watcher_),
+      launches_(keeper, hands_.executor, hands_.clock,
+                [this](JobId job, Attempt attempt, const std::string& why) {
+                  on_failed_start(job, attempt, why);
+                }) {}
 
 // ---- Recovery --------------------------------------------------------------------------------
 
@@ -87,7 +88,7 @@ std::vector<std::string> Conductor::recover() {
     if (problem.empty()) continue;
     watcher_.on_fault(GpuId(g), problem);
     inputs_.emplace_back(GpuLost{GpuId(g)});
-    mark_jobs_on(GpuId(g), {});
+    reasons_.note_failure(GpuId(g), {});
   }
   for (const auto& [id, attempt] : current_) recover(*view.find(id));
   cancel_cut_off(found);
@@ -165,7 +166,7 @@ void Conductor::recover(const Job& job) {
   const Trace trace = hands_.executor.adopt(job.id, job.attempt);
   if (trace == Trace::Over) return;  // its end is about to be reported
   if (trace == Trace::Lives) {
-    changed(job.grant);
+    lookout_.changed(job.grant);
     if (job.state == JobState::Stopping) {
       stop(job.id, job.attempt, manner_of(job));
     }
@@ -279,25 +280,8 @@ void Conductor::on_ended(JobId job, Attempt attempt, const Ending& ending) {
     ended.outcome = counts.mapped();  // as its note says already
     return on_over(ended);
   }
-  const Job* const known = current(job, attempt);
-  std::string words = known == nullptr ? "" : failed_gpus(*known);
-  words += (words.empty() || ending.note.empty() ? "" : "; ") + ending.note;
-  if (ending.outcome == Outcome::Oom) {
-    words += words.empty() ? "" : "; ";
-    words += oom_words(job);
-  }
-  const std::string before = keeper_.note_of(job);
-  if (before.starts_with(kPreempted)) words = before + (words.empty() ? "" : "; ") + words;
-  if (!words.empty()) keeper_.note(job, words);
+  reasons_.note_end(job, current(job, attempt), ending);
   on_over(ended);
-}
-
-/// Of one that a neighbour or foreign use seems to have hurt, it is said at its release.
-std::string Conductor::oom_words(JobId job) const {
-  const Job* const known = keeper_.engine().view().find(job);
-  const std::string words = "ran out of GPU memory";
-  if (known != nullptr && known->hurt_by) return words;
-  return words + ", " + request_words(known);
 }
 
 void Conductor::on_lost(JobId job, Attempt attempt, const std::string& why) {
@@ -325,78 +309,42 @@ void Conductor::leave(JobId job, Attempt attempt) {
     for (const auto& there : watcher_.trespasses_of(*known)) gpus.push_back(there.gpu);
   }
   watcher_.leaves(job, attempt, gpus, hands_.clock.now());
-  look_at({gpus.begin(), gpus.end()});
+  lookout_.look_at({gpus.begin(), gpus.end()});
 }
 
 void Conductor::on_look(Look look) {
-  looking_.erase(look.gpu);
+  const ClusterView view = keeper_.engine().view();
   std::set<JobId> limited;
-  for (const JobId job : keeper_.engine().view().tenants_of(look.gpu)) {
+  for (const JobId job : view.tenants_of(look.gpu)) {
     if (hands_.executor.is_limited(job)) limited.insert(job);
   }
-  tell(shrinker_.on_look(look, keeper_.engine().view()));
-  pacer_.saw(look, keeper_.engine().view(), hands_.clock.now(), limited);
-  set_watch();
+  tell(shrinker_.on_look(look, view));
+  lookout_.on_look(look, view, limited);
   const GpuId gpu = look.gpu;
-  const auto told = failures_told(gpu);
-  const bool was_lost = !watcher_.failure(gpu).empty();
-  tell(watcher_.on_look(std::move(look), keeper_.engine().view()));
-  on_failure(gpu, was_lost, told);
-  if (!watcher_.left().empty() && looking_.empty()) hands_.alarms.set(Alarm::Leaving, kLookAgain);
+  note_failure(gpu, [&] { tell(watcher_.on_look(std::move(look), view)); });
+  if (!watcher_.left().empty() && !lookout_.is_looking()) {
+    hands_.alarms.set(Alarm::Leaving, kLookAgain);
+  }
 }
 
 /// The driver hangs: its GPUs get no jobs until it answers, and nothing waits for it.
 void Conductor::on_silence() {
-  const Instant now = hands_.clock.now();
-  std::set<GpuId> silent;
-  for (const auto& [gpu, since] : looking_) {
-    if (now - since >= kSilence) silent.insert(gpu);
-  }
-  tell(watcher_.on_silence(silent, now));
-  if (looking_.empty()) return;
-  hands_.alarms.set(Alarm::Silence, kSilence);  // one that answers may fall silent again
+  tell(watcher_.on_silence(lookout_.silent(), hands_.clock.now()));
+  lookout_.listen_on();
 }
 
 void Conductor::on_fault(GpuId gpu, std::string problem) {
-  const auto told = failures_told(gpu);
-  const bool was_lost = !watcher_.failure(gpu).empty();
-  tell(watcher_.on_fault(gpu, std::move(problem)));
-  on_failure(gpu, was_lost, told);
+  note_failure(gpu, [&] { tell(watcher_.on_fault(gpu, std::move(problem))); });
 }
 
-/// What is said already to the jobs of a GPU that failed; nothing while it is well.
-std::map<JobId, std::string> Conductor::failures_told(GpuId gpu) const {
-  std::map<JobId, std::string> told;
-  if (watcher_.failure(gpu).empty()) return told;
-  for (const JobId id : keeper_.engine().view().tenants_of(gpu)) {
-    told[id] = failed_gpus(*keeper_.engine().view().find(id));
-  }
-  return told;
-}
-
-void Conductor::on_failure(GpuId gpu, bool was_known, const std::map<JobId, std::string>& told) {
+/// What `learns` finds of a GPU that has failed is told to its jobs, and to the engine once.
+void Conductor::note_failure(GpuId gpu, const std::function<void()>& learns) {
+  const auto told = reasons_.told_of(gpu);
+  const bool was_known = !watcher_.failure(gpu).empty();
+  learns();
   if (watcher_.failure(gpu).empty()) return;
   if (!was_known) inputs_.emplace_back(GpuLost{gpu});
-  mark_jobs_on(gpu, told);
-}
-
-/// Jobs on a GPU that failed are told. An Xid takes the place of what a look said of the same loss.
-void Conductor::mark_jobs_on(GpuId gpu, const std::map<JobId, std::string>& told) {
-  for (const JobId id : keeper_.engine().view().tenants_of(gpu)) {
-    const std::string now = failed_gpus(*keeper_.engine().view().find(id));
-    std::string note = keeper_.note_of(id);
-    if (note.find(now) != std::string::npos) continue;
-    const auto before = told.find(id);
-    const std::size_t at = before == told.end() ? std::string::npos : note.find(before->second);
-    if (at == std::string::npos && says_who_ended(note)) {
-      note += "; " + now;
-    } else if (at == std::string::npos) {
-      note = now + (note.empty() ? "" : "; " + note);
-    } else {
-      note.replace(at, before->second.size(), now);
-    }
-    keeper_.note(id, note);
-  }
+  reasons_.note_failure(gpu, told);
 }
 
 /// By what was submitted; a job that cannot be read keeps its charge.
@@ -410,70 +358,20 @@ bool Conductor::allows_shrink(const Job& job) const {
   return environment && std::ranges::find(*environment, kShrinkAllowed) != environment->end();
 }
 
-/// `GPU 1 failed: Xid 79`, of those that a job has, and what follows; "" if none failed.
-std::string Conductor::failed_gpus(const Job& job) const {
-  std::string text;
-  for (const GpuId gpu : gpus_of(job.grant)) {
-    const std::string fault = watcher_.failure(gpu);
-    if (fault.empty()) continue;
-    text += (text.empty() ? "GPU " : "; GPU ") + std::to_string(gpu.value()) + " failed: " + fault;
-  }
-  const Conditions& asked = *job.spec.conditions;
-  const bool leaves = job.state == JobState::Stopping || asked.requeues > 0;
-  const bool again = asked.requeue_on_gpu_failure && leaves && !job.ending;
-  if (!text.empty() && again) text += "; starts again elsewhere";
-  return text;
-}
-
-void Conductor::look_at_all() {
-  std::set<GpuId> all;
-  const std::size_t gpus = keeper_.engine().view().cluster().gpus().size();
-  for (std::uint32_t g = 0; g < gpus; ++g) all.insert(GpuId(g));
-  look_at(all);
-}
-
-void Conductor::look_at_due() {
-  look_at(pacer_.due(hands_.clock.now()), true);
-  set_watch();
-}
-
-void Conductor::set_watch() {
-  if (hands_.eyes == nullptr) return;
-  if (const auto wait = pacer_.next(hands_.clock.now())) hands_.alarms.set(Alarm::Watch, *wait);
-}
-
-/// A tenant starts there now, or was found there.
-void Conductor::changed(const Grant& grant) {
-  const Instant now = hands_.clock.now();
-  watcher_.changed(gpus_of(grant), now);
-  pacer_.changed(gpus_of(grant), now);
-  set_watch();
-}
-
-void Conductor::look_at(const std::set<GpuId>& gpus, bool glance) {
-  if (hands_.eyes == nullptr || gpus.empty()) return;
-  if (looking_.empty()) hands_.alarms.set(Alarm::Silence, kSilence);
-  for (const GpuId gpu : gpus) {
-    looking_.emplace(gpu, hands_.clock.now());
-    pacer_.asked(gpu);
-  }
-  glance ? hands_.eyes->glance_at(gpus) : hands_.eyes->look_at(gpus);
-}
-
 void Conductor::on_alarm(Alarm alarm) {
   switch (alarm) {
     case Alarm::WakeUp:
       inputs_.emplace_back(Ticked{});
       return;
     case Alarm::Probe:
-      look_at_all();
+      lookout_.look_at_all();
       return hands_.alarms.set(Alarm::Probe, setup_.probe);
     case Alarm::Watch:
-      return look_at_due();
+      return lookout_.look_at_due();
     case Alarm::Silence:
       return on_silence();
     case Alarm::Leaving:
-      return look_at(watcher_.left());
+      return lookout_.look_at(watcher_.left());
     case Alarm::Retry:
       is_retrying_ = false;
       return;
@@ -527,16 +425,8 @@ bool Conductor::could_start() const {
   return arrives || somebody_waits(keeper_.engine().view(), inputs_);
 }
 
-/// True if a step now could start a job on a GPU of which what is known is too old. A look that
-/// began since the wait did is new enough, however long the driver took for it.
 bool Conductor::wait_for_look() {
-  if (hands_.eyes == nullptr || !could_start()) return false;
-  if (!waits_since_) waits_since_ = hands_.clock.now();
-  std::set<GpuId> stale = watcher_.stale(*waits_since_);
-  if (stale.empty()) return false;
-  std::erase_if(stale, [&](GpuId gpu) { return looking_.contains(gpu); });
-  look_at(stale);
-  return true;
+  return hands_.eyes != nullptr && could_start() && lookout_.must_wait();
 }
 
 /// As many requests as make a step of bounded length, user by user; at least one.
@@ -553,7 +443,7 @@ std::vector<Asked> Conductor::take_asked() {
 }
 
 void Conductor::step(Instant now) {
-  waits_since_.reset();
+  lookout_.stop_waiting();
   Batch batch{.inputs = std::exchange(inputs_, {}), .submissions = {}, .left = {}};
   std::vector<Asked> asked = take_asked();
   const auto own = std::ssize(batch.inputs);
@@ -672,93 +562,16 @@ void Conductor::perform(const Continue& wanted) {
 void Conductor::start(Launching launching) {
   current_[launching.job] = launching.attempt;
   keeper_.note(launching.job, "");  // what is said of this attempt comes now
-  changed(launching.grant);
-  launches_.push_back(std::move(launching));
+  lookout_.changed(launching.grant);
+  launches_.add(std::move(launching));
 }
 
-/// Something of it at any rate; the turns after this one do the rest.
 void Conductor::work_on_launches() {
-  const Instant ends = hands_.clock.now() + kLaunching;
-  while (!launches_.empty()) {
-    const auto more = read_some(launches_.front());
-    if (!more || !*more) {
-      Launching whole = std::move(launches_.front());
-      launches_.pop_front();
-      if (more) finish(std::move(whole));
-      if (!more) on_failed_start(whole.job, whole.attempt, more.error().message);
-    }
-    if (hands_.clock.now() >= ends) break;
-  }
-  if (!launches_.empty()) hands_.alarms.post([] {});
-}
-
-/// A part of its words. Returns: whether there are more.
-Expected<bool> Conductor::read_some(Launching& next) const {
-  if (!next.command) {
-    const Job* const known = keeper_.engine().view().find(next.job);
-    if (known == nullptr) return fail(ErrorCode::NotFound, "the engine does not know it");
-    const auto blob = keeper_.store().blob(known->spec.command);
-    if (!blob) return std::unexpected(blob.error());
-    auto command = decode_command(*blob);
-    if (!command) return std::unexpected(command.error());
-    const auto variables = keeper_.store().blob(command->environment);
-    if (!variables) return std::unexpected(variables.error());
-    auto environment = decode_environment(*variables);
-    if (!environment) return std::unexpected(environment.error());
-    next.command = std::move(*command);
-    next.environment = std::move(*environment);
-  } else {
-    Command& command = *next.command;
-    const std::size_t arguments = command.more_arguments.size();
-    const bool is_argument = next.parts < arguments;
-    const auto blob =
-        keeper_.store().blob(is_argument ? command.more_arguments[next.parts]
-                                         : command.more_environment[next.parts - arguments]);
-    if (!blob) return std::unexpected(blob.error());
-    std::vector<std::string>& words = is_argument ? command.arguments : next.environment;
-    const std::size_t before = words.size();
-    if (auto done = append_words(words, *blob); !done) return std::unexpected(done.error());
-    const bool is_first = next.parts == (is_argument ? 0 : arguments);
-    const std::size_t parts = is_argument ? arguments : command.more_environment.size();
-    if (is_first) words.reserve(before + (words.size() - before) * parts);  // parts are much alike
-    ++next.parts;
-  }
-  return next.parts < next.command->more_arguments.size() + next.command->more_environment.size();
-}
-
-/// Requires: all of its words are read.
-void Conductor::finish(Launching launching) {
-  const auto launched = launch(launching);
-  if (!launched) on_failed_start(launching.job, launching.attempt, launched.error().message);
-}
-
-Expected<void> Conductor::launch(Launching& launching) {
-  const Job* const known = keeper_.engine().view().find(launching.job);
-  if (known == nullptr) return fail(ErrorCode::NotFound, "the engine does not know it");
-  return hands_.executor.launch({.job = *known,
-                                 .attempt = launching.attempt,
-                                 .grant = launching.grant,
-                                 .command = *launching.command,
-                                 .environment = launching.environment});
-}
-
-/// The attempt of a job that is to stop and of which nothing was launched yet: nothing will be. One
-/// that has a process goes on first, so that there is somebody to be stopped.
-std::optional<Attempt> Conductor::take_unlaunched(JobId job) {
-  const auto found = std::ranges::find(launches_, job, &Launching::job);
-  if (found == launches_.end()) return std::nullopt;
-  Launching launching = std::move(*found);
-  launches_.erase(found);
-  if (!launching.goes_on) return launching.attempt;
-  Expected<bool> more = true;
-  while (more && *more) more = read_some(launching);
-  if (more) finish(std::move(launching));
-  if (!more) on_failed_start(launching.job, launching.attempt, more.error().message);
-  return std::nullopt;
+  if (launches_.work()) hands_.alarms.post([] {});
 }
 
 void Conductor::perform(const Stop& wanted) {
-  auto attempt = take_unlaunched(wanted.job);
+  auto attempt = launches_.take(wanted.job);
   if (!attempt) attempt = failed_starts_.take(wanted.job);
   const bool is_kept = attempt && failed_resumes_.erase({wanted.job, *attempt}) > 0;
   if (attempt && !is_kept) {  // nothing of it runs
@@ -767,14 +580,14 @@ void Conductor::perform(const Stop& wanted) {
   }
   const bool trespasses = wanted.why == StopFor::Trespass;
   if (trespasses || wanted.why == StopFor::Overrun || wanted.why == StopFor::Surplus) {
-    if (trespasses) note_trespass(wanted.job);
-    if (!trespasses) note_overrun(wanted);
+    if (trespasses) reasons_.note_trespass(wanted.job);
+    if (!trespasses) reasons_.note_overrun(wanted);
     overran_[{wanted.job, wanted.attempt}] = trespasses ? Outcome::Failed : Outcome::Oom;
     return hands_.executor.stop(wanted.job, wanted.attempt, Manner::AtOnce);
   }
   const Manner manner = manner_of(wanted, keeper_.engine().view().find(wanted.job));
   const bool is_preempted = wanted.why == StopFor::Preemption || manner == Manner::Save;
-  if (is_preempted && manner != Manner::Suspend) note_preemption(wanted.job);
+  if (is_preempted && manner != Manner::Suspend) reasons_.note_preemption(wanted.job);
   stop(wanted.job, wanted.attempt, manner);
 }
 
@@ -791,66 +604,8 @@ void Conductor::stop(JobId job, Attempt attempt, Manner manner) {
   });
 }
 
-/// By the job that gets its place: it is held for that one until it is free.
-void Conductor::note_preemption(JobId job) {
-  const ClusterView view = keeper_.engine().view();
-  const Job* const known = view.find(job);
-  if (known == nullptr) return;
-  const std::vector<GpuId> gpus = gpus_of(known->grant);
-  std::string by;
-  for (const Hold& hold : view.holds()) {
-    const bool is_there = std::ranges::any_of(
-        hold.placement.gpus, [&](GpuId gpu) { return std::ranges::find(gpus, gpu) != gpus.end(); });
-    if (is_there && by.empty()) by = " by job " + keeper_.handle_of(hold.job);
-  }
-  const std::string then =
-      saves_itself(*known) ? ", starts again with what it saves" : ", starts again";
-  keeper_.note(job, std::string(kPreempted) + by + then);
-}
-
-void Conductor::note_overrun(const Stop& wanted) {
-  const Job* const known = keeper_.engine().view().find(wanted.job);
-  if (known == nullptr) return;
-  const bool is_granted = wanted.why == StopFor::Overrun;
-  for (const Share& share : known->grant.shares) {
-    if (share.charge <= share.granted) continue;
-    keeper_.note(wanted.job,
-                 "ended: it held " + to_text(share.charge) + " on GPU " +
-                     std::to_string(share.gpu.value()) + ", was granted " + to_text(share.granted) +
-                     ", and " +
-                     (is_granted ? "the rest is granted to others" : "others wait for the rest"));
-  }
-}
-
-/// The jobs that have the GPU are told, too.
-void Conductor::note_trespass(JobId job) {
-  const Job* const known = keeper_.engine().view().find(job);
-  if (known == nullptr) return;
-  const auto all = watcher_.trespasses_of(*known);
-  if (all.empty()) return;
-  const auto found = std::ranges::max_element(all, {}, &Watcher::Trespasser::bytes);
-  std::string given;
-  for (const GpuId gpu : gpus_of(known->grant)) {
-    given += (given.empty() ? "GPU " : ", GPU ") + std::to_string(gpu.value());
-  }
-  // Negative: a stand-in for one that has no number here.
-  const std::string process =
-      found->pid > 0 ? "process " + std::to_string(found->pid) : std::string("a process");
-  keeper_.note(job, "ended: " + process + " of it held " + to_text(found->bytes) + " on GPU " +
-                        std::to_string(found->gpu.value()) + ", which it was not given; it has " +
-                        (given.empty() ? "no GPU" : given));
-  const UserId user = known->spec.user;
-  const Intruder intruder{.job = job,
-                          .user = keeper_.name_of(user),
-                          .text = keeper_.culprit_text(
-                              {.job = job, .user = user, .gpu = found->gpu, .held = found->bytes})};
-  for (const JobId neighbour : keeper_.engine().view().tenants_of(found->gpu)) {
-    keeper_.note(neighbour, intrusions_.noted(neighbour, keeper_.note_of(neighbour), intruder));
-  }
-}
-
 void Conductor::perform(const Finished& finished) {
-  intrusions_.forget(finished.job);
+  reasons_.forget(finished.job);
   const auto attempt = current_.extract(finished.job);
   if (!attempt) return;
   // Later: the next launch does not wait for it.

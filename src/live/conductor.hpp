@@ -26,10 +26,11 @@
 #include "engine/effect.hpp"
 #include "live/failed_starts.hpp"
 #include "live/fair_queue.hpp"
-#include "live/intrusions.hpp"
 #include "live/keeper.hpp"
-#include "live/pace.hpp"
+#include "live/launches.hpp"
+#include "live/lookout.hpp"
 #include "live/ports.hpp"
+#include "live/reasons.hpp"
 #include "live/shrinker.hpp"
 #include "live/watcher.hpp"
 
@@ -79,9 +80,6 @@ struct Hands {
   Audience& audience;
 };
 
-/// How the note begins of an attempt that was ended so that another job gets its place.
-inline constexpr std::string_view kPreempted = "preempted";
-
 class Conductor {
  public:
   /// Requires: `keeper` outlives it.
@@ -95,7 +93,7 @@ class Conductor {
   /// The error after which it takes no more steps and the daemon must end, if there is one.
   const std::optional<Error>& failure() const { return failure_; }
   /// True while a step waits for a look, which mostly takes less than a wake-up does.
-  bool waits_for_look() const { return waits_since_.has_value(); }
+  bool waits_for_look() const { return lookout_.is_waiting(); }
 
   /// Queues a request for the next step.
   void ask(Asked asked);
@@ -151,11 +149,7 @@ class Conductor {
   Duration try_later(const Job& job);
   void start_again();
   void on_silence();
-  void look_at_all();
-  void look_at_due();
-  void set_watch();
-  void changed(const Grant& grant);
-  void look_at(const std::set<GpuId>& gpus, bool glance = false);
+  void note_failure(GpuId gpu, const std::function<void()>& learns);
 
   // A step.
   void refuse_without_room();
@@ -176,50 +170,25 @@ class Conductor {
   void stop(JobId job, Attempt attempt, Manner manner);
   void perform(const Finished& finished);
   void perform(const Hurt&) {}  ///< The keeper has written it down.
-  std::string oom_words(JobId job) const;
-  /// An attempt that is to be launched.
-  struct Launching {
-    JobId job;
-    Attempt attempt;
-    Grant grant;
-    bool goes_on = false;  ///< With what its suspended attempt left.
-    std::optional<Command> command = {};
-    std::vector<std::string> environment = {};
-    std::size_t parts = 0;  ///< Of its words, read so far.
-  };
   void start(Launching launching);
   void work_on_launches();
-  Expected<bool> read_some(Launching& next) const;
-  void finish(Launching launching);
-  Expected<void> launch(Launching& launching);
-  std::optional<Attempt> take_unlaunched(JobId job);
-  void note_overrun(const Stop& wanted);
-  void note_trespass(JobId job);
-  void note_preemption(JobId job);
-  std::string failed_gpus(const Job& job) const;
   bool allows_shrink(const Job& job) const;
-  std::map<JobId, std::string> failures_told(GpuId gpu) const;
-  void on_failure(GpuId gpu, bool was_known, const std::map<JobId, std::string>& told);
-  void mark_jobs_on(GpuId gpu, const std::map<JobId, std::string>& told);
 
   Keeper& keeper_;
   const Setup setup_;
   const Hands hands_;
   Watcher watcher_;
-  Pacer pacer_;
+  Lookout lookout_;
   Shrinker shrinker_;
   const std::vector<JobId> ended_early_;
+  Reasons reasons_;
+  Launches launches_;
 
   std::vector<Input> inputs_;
   FairQueue<Asked> asked_;
-  std::map<GpuId, Instant> looking_;    ///< GPUs with a look under way, and since when.
-  std::optional<Instant> waits_since_;  ///< When the next step began to wait for looks.
   /// Told to end for the memory that they took, and how that counts.
   std::map<std::pair<JobId, Attempt>, Outcome> overran_;
-  Intrusions intrusions_;             ///< What its neighbours were told of those.
   std::map<JobId, Attempt> current_;  ///< The attempt of each job that holds a berth.
-  /// In several turns, where they are many or have many words.
-  std::deque<Launching> launches_;
   struct ToCancel {
     JobId job;
     UserId by;

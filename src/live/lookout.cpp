@@ -1,0 +1,75 @@
+#include "live/lookout.hpp"
+
+#include <cstdint>
+
+namespace berth::live {
+
+namespace {
+
+constexpr Duration kSilence = seconds(3);  ///< Eyes that take longer count as hung.
+
+}  // namespace
+
+void Lookout::look_at_all() {
+  std::set<GpuId> all;
+  for (std::uint32_t g = 0; g < gpus_; ++g) all.insert(GpuId(g));
+  look_at(all);
+}
+
+void Lookout::look_at_due() {
+  ask(pacer_.due(parts_.clock.now()), Depth::Glance);
+  set_watch();
+}
+
+void Lookout::set_watch() {
+  if (parts_.eyes == nullptr) return;
+  if (const auto wait = pacer_.next(parts_.clock.now())) parts_.alarms.set(Alarm::Watch, *wait);
+}
+
+void Lookout::changed(const Grant& grant) {
+  const Instant now = parts_.clock.now();
+  parts_.watcher.changed(gpus_of(grant), now);
+  pacer_.changed(gpus_of(grant), now);
+  set_watch();
+}
+
+void Lookout::ask(const std::set<GpuId>& gpus, Depth depth) {
+  if (parts_.eyes == nullptr || gpus.empty()) return;
+  if (looking_.empty()) parts_.alarms.set(Alarm::Silence, kSilence);
+  for (const GpuId gpu : gpus) {
+    looking_.emplace(gpu, parts_.clock.now());
+    pacer_.asked(gpu);
+  }
+  depth == Depth::Glance ? parts_.eyes->glance_at(gpus) : parts_.eyes->look_at(gpus);
+}
+
+void Lookout::on_look(const Look& look, const ClusterView& view, const std::set<JobId>& limited) {
+  looking_.erase(look.gpu);
+  pacer_.saw(look, view, parts_.clock.now(), limited);
+  set_watch();
+}
+
+std::set<GpuId> Lookout::silent() const {
+  const Instant now = parts_.clock.now();
+  std::set<GpuId> silent;
+  for (const auto& [gpu, since] : looking_) {
+    if (now - since >= kSilence) silent.insert(gpu);
+  }
+  return silent;
+}
+
+/// A GPU that answers may fall silent again.
+void Lookout::listen_on() {
+  if (!looking_.empty()) parts_.alarms.set(Alarm::Silence, kSilence);
+}
+
+bool Lookout::must_wait() {
+  if (!waits_since_) waits_since_ = parts_.clock.now();
+  std::set<GpuId> stale = parts_.watcher.stale(*waits_since_);
+  if (stale.empty()) return false;
+  std::erase_if(stale, [&](GpuId gpu) { return looking_.contains(gpu); });
+  look_at(stale);
+  return true;
+}
+
+}  // namespace berth::live
