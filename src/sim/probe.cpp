@@ -41,6 +41,10 @@ void Probe::add_load(GpuId gpu, std::int64_t more, Instant now) {
   expect(gpu, later(now, kWindow));
 }
 
+void Probe::note_tenant(const std::vector<GpuId>& gpus) {
+  if (is_on()) stale_.insert(gpus.begin(), gpus.end());
+}
+
 void Probe::touch(GpuId gpu, Instant now) {
   if (is_on()) expect(gpu, now);
 }
@@ -50,6 +54,7 @@ Instant Probe::next(Instant now) const {
 }
 
 std::optional<Measured> Probe::look(Measured seen, Instant now) {
+  stale_.erase(seen.gpu);
   Card& card = cards_[seen.gpu.value()];
   std::int64_t busy = 0;  // microseconds times parts per million
   Instant to = now;

@@ -25,6 +25,10 @@ class Probe {
   /// The load of a GPU, in parts per million, is this much more or less from now on. Requires:
   /// `now` never goes back, here and below.
   void add_load(GpuId gpu, std::int64_t more, Instant now);
+  /// A tenant has come to these GPUs, or left them.
+  void note_tenant(const std::vector<GpuId>& gpus);
+  /// GPUs where one did since their last look.
+  const std::set<GpuId>& stale() const { return stale_; }
   /// Its memory has changed.
   void touch(GpuId gpu, Instant now);
   /// The next look after `now`; kNever if there is nothing to see.
@@ -53,6 +57,7 @@ class Probe {
   Instant from_;
   std::vector<Card> cards_;
   std::set<GpuId> due_;
+  std::set<GpuId> stale_;
 };
 
 }  // namespace berth::sim

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "engine/engine.hpp"
-#include "sim/dependencies.hpp"
+#include "sim/arrivals.hpp"
+#include "sim/chances.hpp"
+#include "sim/dead_ends.hpp"
 #include "sim/estimates.hpp"
 #include "sim/headway.hpp"
 #include "sim/probe.hpp"
@@ -16,7 +18,6 @@ namespace berth::sim {
 namespace {
 
 constexpr std::size_t kProgressEvery = 1000;
-constexpr std::size_t kMostChances = 1'000'000;
 constexpr std::int32_t kMostFaults = 1000;  ///< Of one job, after which it is said to never end.
 
 /// What is kept of a job between its attempts.
@@ -50,10 +51,9 @@ class Replay {
         known_(trace.jobs.size()),
         headway_(trace.jobs.size()),
         memory_(trace, cluster, options.memory, options.seed),
-        foreign_(cluster, options.foreign, options.seed, first_submission(trace)),
         probe_(cluster, options.probe_every, first_submission(trace)),
-        faults_(cluster, options.faults, options.seed, first_submission(trace)),
-        dependencies_(options.dependencies ? trace : trace::Trace{}),
+        chances_(cluster, options, first_submission(trace)),
+        arrivals_(trace, options),
         waits_(cluster),
         usage_(cluster.gpus().size(), first_submission(trace),
                options.arrivals.value_or(arrivals_of(trace, options.measured))) {
@@ -75,9 +75,9 @@ class Replay {
     while (finished_ < trace_.jobs.size()) {
       const Instant told = next_event();
       const Instant next = std::min(told, next_inner_event());
-      if (next == kNever) return stuck();
-      if (hopeless_) return never_ends(*hopeless_);
-      if (headway_.is_lost()) return gets_nowhere();
+      if (next == kNever) return std::unexpected(never_start(trace_, result_));
+      if (hopeless_) return std::unexpected(never_ends(trace_, result_.jobs[*hopeless_]));
+      if (headway_.is_lost()) return std::unexpected(gets_nowhere(trace_, headway_, options_));
       now_ = next;
       probe();
       collect_ends();
@@ -87,7 +87,6 @@ class Replay {
       collect_shrinks();
       collect_faults();
       collect_reports();
-      collect_late();
       collect_arrivals();
       if (told == now_ || has_news()) {
         do step();
@@ -97,26 +96,7 @@ class Replay {
       note_use();
       predict();
     }
-    result_.dropped = engine_.dropped();
-    if (options_.explain_waits) result_.waits = waits_.times();
-    if (!options_.prices.empty()) {
-      result_.cost = cost_of(running_.busy(), engine_.view().cluster(), options_.prices);
-    }
-    if (!options_.power.empty()) {
-      result_.energy = energy_of(running_.busy(), now_ - trace_.jobs.front().submit,
-                                 engine_.view().cluster(), options_.power);
-    }
-    result_.is_modelled = options_.is_modelled();
-    result_.is_perfect = options_.is_perfect();
-    result_.lacks_memory = options_.memory.is_on;
-    result_.knows_loads = running_.knows_loads();
-    result_.has_faults = options_.faults.is_on();
-    result_.measured = options_.measured;
-    result_.arrivals = options_.arrivals.value_or(arrivals_of(trace_, options_.measured));
-    result_.use = usage_.whole(now_);
-    result_.arriving = usage_.arriving(now_);
-    for (JobResult& job : result_.jobs) job.spent = running_.spent(job.job);
-    return std::move(result_);
+    return whole_result();
   }
 
  private:
@@ -144,25 +124,12 @@ class Replay {
     next = std::min(next, memory_.next());
     if (!shrinks_.empty()) next = std::min(next, shrinks_.begin()->first);
     if (!releases_.empty()) next = std::min(next, releases_.begin()->at);
-    if (arrived_ < trace_.jobs.size()) next = std::min(next, trace_.jobs[arrived_].submit);
-    if (!late_.empty()) next = std::min(next, late_.begin()->first);
-    next = std::min(next, wake_at_);
-    return min_with_chance(next);
+    return chances_.with_next(std::min({next, arrivals_.next(), wake_at_}));
   }
   /// Of what the engine may not be told.
   Instant next_inner_event() {
     return std::min({running_.next_mark(), running_.next_warm(), next_look_});
   }
-  /// Random events never end. One of them may let a job start when nothing else would; if all is
-  /// healthy, or that has not helped for long, the run does not wait for them.
-  Instant min_with_chance(Instant next) {
-    const Instant chance = std::min(faults_.next(), foreign_.next());
-    const bool is_well = faults_.all_up() && foreign_.all_gone();
-    if (next == kNever && (is_well || ++only_chance_ > kMostChances)) return kNever;
-    if (next != kNever) only_chance_ = 0;
-    return std::min(next, chance);
-  }
-
   void collect_ends() {
     while (const auto job = running_.take_end(now_)) {
       note_end(*job);
@@ -232,11 +199,10 @@ class Replay {
         inputs_, [](const Input& input) { return std::holds_alternative<Submitted>(input); });
     const ClusterView& view = engine_.view();
     if (!arrives && view.job_count() == view.running().size()) return;
-    const std::set<GpuId> stale = stale_;
+    const std::set<GpuId> stale = probe_.stale();
     for (const GpuId gpu : stale) look_at(gpu);
   }
   void look_at(GpuId gpu) {
-    stale_.erase(gpu);
     if (auto news = probe_.look(with_ids(memory_.measured(gpu)), now_)) {
       inputs_.push_back(std::move(*news));
     }
@@ -255,7 +221,7 @@ class Replay {
   }
 
   void collect_foreign() {
-    while (const auto change = foreign_.take(now_)) {
+    while (const auto change = chances_.take_foreign(now_)) {
       if (change->wants > Bytes(0)) {
         memory_.take_foreign(change->gpu, change->wants);
       } else {
@@ -265,7 +231,7 @@ class Replay {
   }
 
   void collect_faults() {
-    while (const auto change = faults_.take(now_)) {
+    while (const auto change = chances_.take_fault(now_)) {
       std::visit(
           [this](const auto& health) {
             inputs_.push_back(health);
@@ -313,29 +279,10 @@ class Replay {
     submit(job);
   }
 
-  /// Those that came after it, and only it, from now on.
-  void free_followers(std::size_t job) {
-    for (const std::size_t follower : dependencies_.end(job, now_)) {
-      if (follower >= arrived_) continue;  // its time has not come yet
-      late_.emplace(dependencies_.free_at(follower), follower);
-    }
-  }
-  void collect_late() {
-    while (!late_.empty() && late_.begin()->first <= now_) {
-      const std::size_t job = late_.extract(late_.begin()).value().second;
-      waits_.add(WaitReason::Dependency, now_ - trace_.jobs[job].submit);
-      submit(job);
-    }
-  }
-
   void collect_arrivals() {
-    for (; arrived_ < trace_.jobs.size() && trace_.jobs[arrived_].submit == now_; ++arrived_) {
-      const Instant free_at = options_.dependencies ? dependencies_.free_at(arrived_) : now_;
-      if (free_at <= now_) {
-        submit(arrived_);
-      } else if (free_at != kNever) {
-        late_.emplace(free_at, arrived_);
-      }
+    while (const auto job = arrivals_.take(now_)) {
+      waits_.add(WaitReason::Dependency, now_ - trace_.jobs[*job].submit);
+      submit(*job);
     }
   }
 
@@ -427,7 +374,7 @@ class Replay {
     if (finished.outcome == Outcome::Lost) return submit_again(index_of(finished.job));
     ++finished_;
     headway_.note_end();
-    if (options_.dependencies) free_followers(index_of(finished.job));
+    arrivals_.on_over(index_of(finished.job), now_);
     if (options_.explain_waits) waits_.touch(finished.job);
     if (options_.progress && finished_ % kProgressEvery == 0) options_.progress(finished_);
     JobResult& result = result_.jobs[index_of(finished.job)];
@@ -479,7 +426,7 @@ class Replay {
 
   void note_begin(std::size_t job) {
     const std::vector<GpuId>& gpus = result_.jobs[job].gpus;
-    if (probe_.is_on()) stale_.insert(gpus.begin(), gpus.end());
+    probe_.note_tenant(gpus);
     known_[job].holds = true;
     usage_.begin(trace_.jobs[job].spec.request.gpu, gpus, now_);
     if (options_.explain_waits) {
@@ -493,45 +440,32 @@ class Replay {
   void note_end(std::size_t job) {
     if (!std::exchange(known_[job].holds, false)) return;
     const std::vector<GpuId>& gpus = result_.jobs[job].gpus;
-    if (probe_.is_on()) stale_.insert(gpus.begin(), gpus.end());
+    probe_.note_tenant(gpus);
     usage_.end(trace_.jobs[job].spec.request.gpu, gpus, now_);
     if (options_.record) result_.stretches[known_[job].stretch].to = now_;
   }
 
-  Expected<Result> stuck() const {
-    std::size_t left = 0;
-    std::size_t first = 0;
-    for (const JobResult& job : result_.jobs) {
-      const bool is_over = job.end != kNever || job.timed_out || job.memory.failed;
-      if (is_over || !job.refused.empty()) continue;
-      if (left++ == 0) first = job.job;
+  Result whole_result() {
+    result_.dropped = engine_.dropped();
+    if (options_.explain_waits) result_.waits = waits_.times();
+    if (!options_.prices.empty()) {
+      result_.cost = cost_of(running_.busy(), engine_.view().cluster(), options_.prices);
     }
-    return fail(ErrorCode::Conflict, std::to_string(left) + " jobs never start; the first is job " +
-                                         trace_.jobs[first].name);
-  }
-
-  Expected<Result> never_ends(std::size_t job) const {
-    return fail(ErrorCode::Conflict, "job " + trace_.jobs[job].name + " was lost to faults " +
-                                         std::to_string(result_.jobs[job].faults) +
-                                         " times and may never end; save its work with "
-                                         "--checkpoint-every");
-  }
-
-  Expected<Result> gets_nowhere() const {
-    std::string names;
-    for (const std::size_t job : headway_.latest()) {
-      names += (names.empty() ? "" : ", ") + trace_.jobs[job].name;
+    if (!options_.power.empty()) {
+      result_.energy = energy_of(running_.busy(), now_ - trace_.jobs.front().submit,
+                                 engine_.view().cluster(), options_.power);
     }
-    const bool is_kept = options_.costs.can_suspend;
-    const bool is_saved = options_.costs.checkpoint != kForever;
-    const char* const why =
-        is_kept    ? "each start costs it as much time as it gets (--start-latency, --restart-cost)"
-        : is_saved ? "it gets no further than its last checkpoint (--checkpoint-every)"
-                   : "it begins again from nothing each time (--checkpoint-every never)";
-    return fail(ErrorCode::Conflict, "the run never ends: jobs were preempted " +
-                                         std::to_string(headway_.stops_in_vain()) +
-                                         " times in a row without progress, the latest were jobs " +
-                                         names + ": " + why);
+    result_.is_modelled = options_.is_modelled();
+    result_.is_perfect = options_.is_perfect();
+    result_.lacks_memory = options_.memory.is_on;
+    result_.knows_loads = running_.knows_loads();
+    result_.has_faults = options_.faults.is_on();
+    result_.measured = options_.measured;
+    result_.arrivals = options_.arrivals.value_or(arrivals_of(trace_, options_.measured));
+    result_.use = usage_.whole(now_);
+    result_.arriving = usage_.arriving(now_);
+    for (JobResult& job : result_.jobs) job.spent = running_.spent(job.job);
+    return std::move(result_);
   }
 
   const trace::Trace& trace_;
@@ -541,27 +475,22 @@ class Replay {
   std::vector<Known> known_;
   Headway headway_;
   Memory memory_;
-  Foreign foreign_;
   Probe probe_;
-  Faults faults_;
-  Dependencies dependencies_;
+  Chances chances_;
+  Arrivals arrivals_;
   Waits waits_;
   Usage usage_;
   std::optional<Learner> learner_;
   std::vector<std::size_t> to_predict_;  ///< Submitted at this instant.
   std::vector<std::size_t> again_;       ///< Jobs submitted again, by id.
-  std::set<std::pair<Instant, std::size_t>> late_;
   /// Attempts that have shown by then what they hold.
   std::set<std::pair<Instant, std::pair<std::size_t, Attempt>>> shrinks_;
   Result result_;
   Instant now_ = kStart;
   Instant wake_at_ = kNever;
   Instant next_look_ = kNever;
-  std::set<GpuId> stale_;  ///< Where a tenant came or went since the last look.
-  std::size_t arrived_ = 0;
   std::size_t finished_ = 0;
   std::optional<std::size_t> hopeless_;  ///< A job that faults have ended too often.
-  std::size_t only_chance_ = 0;          ///< Events by chance in a row, with nothing else to come.
   std::vector<Input> inputs_;
   std::set<Release> releases_;
 };
