@@ -16,6 +16,7 @@ enum class ErrorCode {
   Conflict,         ///< The thing exists, but not in a state that allows this.
   BadData,          ///< A file or message breaks its format.
   Io,               ///< The operating system refused.
+  Lost,             ///< A device that was there is gone.
 };
 
 /// An error. The message names the thing, the value and the limit: `job 42: asks 9 GPUs, largest

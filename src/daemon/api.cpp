@@ -71,6 +71,7 @@ int status_of(ErrorCode code) {
     case ErrorCode::Conflict:
       return 409;
     case ErrorCode::Io:
+    case ErrorCode::Lost:
       return 500;
   }
   return 500;

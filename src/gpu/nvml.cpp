@@ -159,8 +159,10 @@ Expected<Devices> Nvml::devices() {
       devices.list.push_back(nvml::read_device(api_, *found));
       if (!found->is_instance()) usable.push_back(*found);
     } else {
-      devices.list.push_back(
-          {.index = index, .board = units_[index].board, .problem = found.error().message});
+      devices.list.push_back({.index = index,
+                              .board = units_[index].board,
+                              .problem = found.error().message,
+                              .is_lost = found.error().code == ErrorCode::Lost});
     }
   }
   devices.links = nvml::read_links(api_, usable);

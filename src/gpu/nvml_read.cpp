@@ -145,16 +145,20 @@ void merge(Holdings& into, const Holdings& more) {
   }
 }
 
+ErrorCode code_of(Result result) {
+  if (result == Result::GpuIsLost) return ErrorCode::Lost;
+  return result == Result::FunctionNotFound ? ErrorCode::NotFound : ErrorCode::Io;
+}
+
 }  // namespace
 
 Error error_of(const Api& api, const char* call, std::uint32_t gpu, Result result) {
-  return {result == Result::FunctionNotFound ? ErrorCode::NotFound : ErrorCode::Io,
+  return {code_of(result),
           std::string(call) + " on GPU " + std::to_string(gpu) + ": " + api.words(result)};
 }
 
 Error error_of(const Api& api, const char* call, Result result) {
-  return {result == Result::FunctionNotFound ? ErrorCode::NotFound : ErrorCode::Io,
-          std::string(call) + ": " + api.words(result)};
+  return {code_of(result), std::string(call) + ": " + api.words(result)};
 }
 
 std::string read_driver_version(const Api& api) {
@@ -216,6 +220,7 @@ Device read_device(const Api& api, const Gpu& gpu) {
     device.reserved = memory->reserved;
   } else {
     device.problem = memory.error().message;
+    device.is_lost = memory.error().code == ErrorCode::Lost;
   }
   if (device.mig == true && !gpu.is_instance()) {
     device.problem = "MIG is on and it has no instance: cut some, or turn MIG off";

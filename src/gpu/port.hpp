@@ -38,7 +38,8 @@ struct Device {
   std::optional<std::uint32_t> minor;         ///< N of /dev/nvidiaN, of the GPU that it is part of.
   std::optional<std::uint32_t> gpu_instance;  ///< Of an instance: the driver's numbers.
   std::optional<std::uint32_t> compute_instance;
-  std::string problem;  ///< Why it cannot be used; "" if it can.
+  std::string problem;   ///< Why it cannot be used; "" if it can.
+  bool is_lost = false;  ///< That is because it has fallen off the bus, as the driver says.
 };
 
 struct Devices {
@@ -107,7 +108,8 @@ class GpuPort {
   /// The GPUs of this machine. Their number and order never change in the life of a port.
   virtual Expected<Devices> devices() = 0;
 
-  /// One GPU now. An error says that nothing is known of it, not that it is idle.
+  /// One GPU now. An error says that nothing is known of it, not that it is idle. Errors: Lost if
+  /// the driver says that the GPU has fallen off the bus.
   virtual Expected<Sample> sample(std::uint32_t device) = 0;
   /// The same without what takes a driver milliseconds: energy, and what each process did. On an
   /// H100 these calls take 2.4 and 1.4 ms, the others 0.1 together (doc/results/gpu.md).

@@ -48,11 +48,6 @@ bool holds_anything(const Look& look, JobId job) {
   });
 }
 
-/// NVML's words for a GPU that has fallen off the bus.
-bool is_lost(const Look& look) {
-  return !look.sample && look.sample.error().message.find("GPU is lost") != std::string::npos;
-}
-
 /// True if no tenant is told to hold more than it was charged for at its start.
 bool is_within_grants(const Measured& measured, const ClusterView& view) {
   return std::ranges::all_of(measured.tenants, [&](const TenantUse& tenant) {
@@ -97,7 +92,8 @@ void Watcher::leaves(JobId job, Attempt attempt, const std::vector<GpuId>& gpus,
 
 std::vector<Input> Watcher::on_look(Look look, const ClusterView& view) {
   Known& known = gpus_[look.gpu.value()];
-  known.lost = is_lost(look) ? look.sample.error().message : "";
+  const bool is_lost = !look.sample && look.sample.error().code == ErrorCode::Lost;
+  known.lost = is_lost ? look.sample.error().message : "";
   if (!look.sample) {
     see_off(look.gpu, look.began, nullptr);
     return set_problem(look.gpu, look.sample.error().message);

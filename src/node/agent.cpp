@@ -70,7 +70,10 @@ NodeGpu look_at(GpuPort& port, std::uint32_t device,
                 const std::function<OwnerOf()>& look_at_processes) {
   auto sample = port.glance(device);
   if (sample && lists_vanished(*sample, look_at_processes())) sample = port.glance(device);
-  if (!sample) return {.problem = sample.error().message};
+  if (!sample) {
+    const Error& error = sample.error();
+    return {.problem = error.message, .is_lost = error.code == ErrorCode::Lost};
+  }
   return gpu_of(*sample, look_at_processes());
 }
 
@@ -105,7 +108,9 @@ bool has_same_jobs(const NodeGpu& one, const NodeGpu& other) {
 
 /// What berth must know soon.
 bool is_urgent(const NodeGpu& told, const NodeGpu& now, Bytes step) {
-  if (told.problem.empty() != now.problem.empty() || !has_same_jobs(told, now)) return true;
+  if (told.problem.empty() != now.problem.empty() || told.is_lost != now.is_lost ||
+      !has_same_jobs(told, now))
+    return true;
   if (differs(told.other, now.other, step)) return true;
   return std::ranges::any_of(now.jobs, [&](const NodeHolding& holding) {
     return grew(holding_of(told, holding.job)->now, holding.most, step);
@@ -215,8 +220,9 @@ std::vector<NodeGpu> observe(GpuPort& port, const Devices& devices,
   const std::vector<std::uint32_t> indices = indices_of(devices);
   std::vector<NodeGpu> gpus;
   for (const Device& device : devices.list) {
-    NodeGpu gpu = device.problem.empty() ? look_at(port, device.index, look_at_processes)
-                                         : NodeGpu{.problem = device.problem};
+    NodeGpu gpu = device.problem.empty()
+                      ? look_at(port, device.index, look_at_processes)
+                      : NodeGpu{.problem = device.problem, .is_lost = device.is_lost};
     gpu.index = indices[device.index];
     gpus.push_back(std::move(gpu));
   }

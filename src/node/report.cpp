@@ -76,7 +76,7 @@ bool take_word(NodeReport& report, std::string_view key, std::string_view value)
     return true;
   }
   constexpr auto kOfGpus =
-      std::to_array<std::string_view>({"usable", "used", "other", "job", "problem"});
+      std::to_array<std::string_view>({"usable", "used", "other", "job", "problem", "lost"});
   if (std::ranges::find(kOfGpus, key) == kOfGpus.end()) return true;
   if (report.gpus.empty()) return false;
   NodeGpu& gpu = report.gpus.back();
@@ -85,6 +85,7 @@ bool take_word(NodeReport& report, std::string_view key, std::string_view value)
     std::ranges::replace(gpu.problem, '_', ' ');
     return !value.empty();
   }
+  if (key == "lost") return gpu.is_lost = true;
   if (key == "job") {
     const auto holding = holding_in(value);
     if (holding) gpu.jobs.push_back(*holding);
@@ -105,7 +106,7 @@ std::string to_text(const NodeReport& report) {
   for (const NodeGpu& gpu : report.gpus) {
     text += " gpu=" + std::to_string(gpu.index);
     if (!gpu.problem.empty()) {
-      text += " problem=" + as_word(gpu.problem);
+      text += " problem=" + as_word(gpu.problem) + (gpu.is_lost ? " lost" : "");
       continue;
     }
     text += " usable=" + mebibytes(gpu.usable) + " used=" + mebibytes(gpu.used) +

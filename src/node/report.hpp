@@ -33,6 +33,7 @@ struct NodeGpu {
   Bytes other{0};  ///< Of processes that are no job's, and of those that are unknown.
   std::vector<NodeHolding> jobs;  ///< By job, ascending.
   std::string problem;            ///< Why nothing is known of it; "" if something is.
+  bool is_lost = false;           ///< That is because it has fallen off the bus.
 
   bool operator==(const NodeGpu&) const = default;
 };
@@ -47,7 +48,8 @@ struct NodeReport {
 
 /// `berth-agent at=1764087000 every=30 gpu=0 usable=81559 used=20492 other=12 job=23:20480:20480:1`
 /// in one line; of a job: its number, what it holds, the most, and the number of its processes. A
-/// GPU of which nothing is known has `problem=GPU_is_lost` instead of amounts.
+/// GPU of which nothing is known has `problem=GPU_is_lost` instead of amounts, and then `lost` where
+/// the driver says so.
 std::string to_text(const NodeReport& report);
 
 /// Nothing for a text that is no agent's. Errors: BadData naming the word that is wrong.

@@ -23,7 +23,8 @@ bool is_overdue(const node::NodeReport& report, Duration age) {
 
 live::Look look_of(GpuId gpu, const node::NodeGpu& told, const Account& account, Instant now) {
   if (!told.problem.empty()) {
-    return {.gpu = gpu, .began = now, .sample = fail(ErrorCode::Io, told.problem), .owners = {}};
+    const ErrorCode code = told.is_lost ? ErrorCode::Lost : ErrorCode::Io;
+    return {.gpu = gpu, .began = now, .sample = fail(code, told.problem), .owners = {}};
   }
   live::Look look{.gpu = gpu, .began = now, .sample = Sample(), .owners = {}};
   look.sample->total = account.capacity;

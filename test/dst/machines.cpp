@@ -246,7 +246,7 @@ void Machines::free_blocks(pid_t pid) {
 
 Expected<Sample> Machines::sample(GpuId gpu) const {
   if (!is_up(plan_.cluster.node_of(gpu))) return fail(ErrorCode::Io, "its node does not answer");
-  if (broken_.contains(gpu)) return fail(ErrorCode::Io, "GPU is lost");
+  if (broken_.contains(gpu)) return fail(ErrorCode::Lost, "GPU is lost");
   Sample sample{.total = plan_.cluster.gpu(gpu).capacity,
                 .utilisation_percent = 50,
                 .processes = std::vector<GpuProcess>()};

@@ -262,9 +262,11 @@ TEST(NvmlEmulated, Xid79LosesTheGpuAndTheOthersLive) {
   const auto lost = nvml->sample(1);
   ASSERT_FALSE(lost);
   EXPECT_EQ(lost.error().message, "nvmlDeviceGetMemoryInfo_v2 on GPU 1: GPU is lost");
+  EXPECT_EQ(lost.error().code, ErrorCode::Lost);
   const auto devices = nvml->devices();
   ASSERT_TRUE(devices);
   EXPECT_THAT(devices->list[1].problem, HasSubstr("GPU is lost"));
+  EXPECT_TRUE(devices->list[1].is_lost);
   EXPECT_TRUE(nvml->sample(0));
 
   ASSERT_TRUE(emu::restore_gpu(machine.state(), 1));

@@ -57,12 +57,11 @@ class WatcherTest : public testing::Test {
   std::vector<Input> see(GpuId gpu, int second, const std::vector<On>& processes) {
     return watcher_.on_look(look(gpu, second, processes), engine_.view());
   }
-  std::vector<Input> fail_to_see(GpuId gpu, int second, const std::string& why) {
-    return watcher_.on_look({.gpu = gpu,
-                             .began = when(second),
-                             .sample = berth::fail(ErrorCode::Io, why),
-                             .owners = {}},
-                            engine_.view());
+  std::vector<Input> fail_to_see(GpuId gpu, int second, const std::string& why,
+                                 ErrorCode code = ErrorCode::Io) {
+    return watcher_.on_look(
+        {.gpu = gpu, .began = when(second), .sample = berth::fail(code, why), .owners = {}},
+        engine_.view());
   }
   static Look look(GpuId gpu, int second, const std::vector<On>& processes) {
     Sample sample{.total = kWatchedGib * 24, .processes = std::vector<GpuProcess>()};
@@ -296,12 +295,12 @@ TEST_F(WatcherTest, AFailedLookIsToldOnceAndSoIsTheRecovery) {
 }
 
 TEST_F(WatcherTest, AGpuThatIsLostHasFailedAndOneThatIsSilentHasNot) {
-  fail_to_see(kFirst, 1, "nvmlDeviceGetMemoryInfo_v2 on GPU 0: GPU is lost");
-  EXPECT_EQ(watcher_.failure(kFirst), "nvmlDeviceGetMemoryInfo_v2 on GPU 0: GPU is lost");
+  fail_to_see(kFirst, 1, "nvmlDeviceGetMemoryInfo_v2 on GPU 0: off the bus", ErrorCode::Lost);
+  EXPECT_EQ(watcher_.failure(kFirst), "nvmlDeviceGetMemoryInfo_v2 on GPU 0: off the bus");
   see(kFirst, 2, {});
   EXPECT_EQ(watcher_.failure(kFirst), "") << "it came back";
-  fail_to_see(kFirst, 3, "nvmlDeviceGetMemoryInfo_v2 on GPU 0: Timeout");
-  EXPECT_EQ(watcher_.failure(kFirst), "");
+  fail_to_see(kFirst, 3, "nvmlDeviceGetMemoryInfo_v2 on GPU 0: Timeout, not GPU is lost");
+  EXPECT_EQ(watcher_.failure(kFirst), "") << "words are not data";
   watcher_.on_silence({kFirst}, when(4));
   EXPECT_EQ(watcher_.failure(kFirst), "");
   watcher_.on_fault(kFirst, "Xid 48");

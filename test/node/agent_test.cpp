@@ -43,13 +43,13 @@ NodeReport a_report() {
                     .other = 1_GiB,
                     .jobs = {{.job = 23, .now = 10_GiB, .most = 12_GiB, .processes = 1},
                              {.job = 24, .now = 20_GiB, .most = 20_GiB, .processes = 4}}},
-                   {.index = 1, .problem = "GPU is lost"}}};
+                   {.index = 1, .problem = "GPU is lost", .is_lost = true}}};
 }
 
 TEST(NodeReport, IsReadAsItWasWritten) {
   EXPECT_EQ(to_text(a_report()),
             "berth-agent at=1764087000 every=30 gpu=0 usable=81920 used=31744 other=1024 "
-            "job=23:10240:12288:1 job=24:20480:20480:4 gpu=1 problem=GPU_is_lost");
+            "job=23:10240:12288:1 job=24:20480:20480:4 gpu=1 problem=GPU_is_lost lost");
   const auto read = parse_node_report(to_text(a_report()));
   ASSERT_TRUE(read && *read);
   EXPECT_EQ(**read, a_report());
@@ -205,10 +205,13 @@ TEST(Observe, AJobOfWhichTheDriverDoesNotTellAllIsLeftOut) {
 
 TEST(Observe, AGpuThatIsLostIsTold) {
   FakeGpuPort port({80_GiB, 80_GiB});
-  port.set(1, fail(ErrorCode::Io, "GPU is lost"));
+  port.set(1, fail(ErrorCode::Lost, "GPU is lost"));
   const auto gpus = observed(port);
   EXPECT_EQ(gpus.at(0).problem, "");
   EXPECT_EQ(gpus.at(1).problem, "GPU is lost");
+  EXPECT_TRUE(gpus.at(1).is_lost);
+  port.set(1, fail(ErrorCode::Io, "Timeout"));
+  EXPECT_FALSE(observed(port).at(1).is_lost);
 }
 
 TEST(Observe, GpusHaveTheNumbersOfTheirDeviceFiles) {

@@ -103,9 +103,11 @@ TEST(LookOf, WhatIsOutsideOfSlurmIsOutOfWhatTheShardsLeaveToo) {
 }
 
 TEST(LookOf, AGpuThatIsLostCannotBeSeen) {
-  const auto seen = look({.problem = "GPU is lost"});
+  const auto seen = look({.problem = "GPU is lost", .is_lost = true});
   ASSERT_FALSE(seen.sample);
   EXPECT_EQ(seen.sample.error().message, "GPU is lost");
+  EXPECT_EQ(seen.sample.error().code, ErrorCode::Lost);
+  EXPECT_EQ(look({.problem = "Timeout"}).sample.error().code, ErrorCode::Io);
 }
 
 // ---- Reports -----------------------------------------------------------------------------------
