@@ -1,12 +1,10 @@
 #include "daemon/announcer.hpp"
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -178,17 +176,6 @@ Json as_it_started(Json job) {
 
 }  // namespace
 
-struct Announcer::Sending {
-  JobId job;
-  Lane lane;
-  HelperProcess process;
-  std::string said;
-  std::unique_ptr<Loop::Watch> speech;
-  std::unique_ptr<Loop::Watch> exit;
-  std::unique_ptr<Loop::Alarm> patience;
-  bool was_too_slow = false;
-};
-
 std::string encode(const Message& message) {
   ByteWriter out;
   codec::put(out, message);
@@ -259,12 +246,7 @@ std::string why_untold(const std::string& to) {
 }
 
 Announcer::Announcer(const Parts& parts, Hooks hooks, live::Audience& others)
-    : parts_(parts), hooks_(std::move(hooks)), others_(others) {}
-
-/// What is under way has no one to end it in time any more.
-Announcer::~Announcer() {
-  for (const auto& [pid, sending] : sending_) ::kill(-pid, SIGKILL);
-}
+    : parts_(parts), hooks_(std::move(hooks)), others_(others), runs_(parts.loop) {}
 
 // ---- What happens ----------------------------------------------------------------------------
 
@@ -458,9 +440,9 @@ void Announcer::drop_one() {
 bool Announcer::may_go(const Waiting& waiting) const {
   const Lane lane = waiting.lane();
   std::size_t own = 0;
-  for (const auto& [pid, sending] : sending_) {
-    if (sending->lane != lane) continue;
-    if (sending->job == waiting.job) return false;
+  for (const Sending& sending : sending_) {
+    if (sending.lane != lane) continue;
+    if (sending.job == waiting.job) return false;
     ++own;
   }
   return own == 0 || (own < kAtOnceOfLane && sending_.size() < kAtOnce);
@@ -489,52 +471,29 @@ void Announcer::send_next() {
     if (found == waiting_.end()) return;
     const Waiting next = std::move(*found);
     waiting_.erase(found);
-    const auto input = helper_input(encode(next.message));
-    auto process = input ? start_helper(kAnnounce, *input)
-                         : Expected<HelperProcess>(std::unexpected(input.error()));
-    if (!process) {
-      note_failure(next.job, "was not sent: " + process.error().message);
-      continue;
-    }
-    const pid_t pid = process->pid;
-    auto& sending = *(sending_[pid] = std::make_unique<Sending>());
-    sending.job = next.job;
-    sending.lane = next.lane();
-    sending.process = std::move(*process);
-    sending.speech =
-        std::make_unique<Loop::Watch>(parts_.loop, sending.process.output.number(), [&sending] {
-          std::array<char, 4096> bytes;
-          const ssize_t got = ::read(sending.process.output.number(), bytes.data(), bytes.size());
-          if (got > 0 && sending.said.size() < kMostSaid) {
-            sending.said.append(bytes.data(), static_cast<std::size_t>(got));
-          }
-          if (got == 0) sending.speech.reset();
-        });
-    sending.exit = std::make_unique<Loop::Watch>(parts_.loop, sending.process.pidfd.number(),
-                                                 [this, pid] { end(pid); });
-    sending.patience = std::make_unique<Loop::Alarm>(parts_.loop, [&sending, pid] {
-      sending.was_too_slow = true;
-      ::kill(-pid, SIGKILL);  // its session's; the number is its own until it is reaped
-    });
-    sending.patience->set(kPatience);
+    const auto sending = sending_.insert(sending_.end(), {next.job, next.lane()});
+    const auto started =
+        runs_.start({.flag = kAnnounce,
+                     .input = encode(next.message),
+                     .variables = {},
+                     .most = kPatience,
+                     .ends_group = true},
+                    [this, sending](const HelperEnd& end) { on_end(sending, end); });
+    if (started) continue;
+    sending_.erase(sending);
+    note_failure(next.job, "was not sent: " + started.error().message);
   }
 }
 
-void Announcer::end(pid_t pid) {
-  const auto found = sending_.find(pid);
-  if (found == sending_.end()) return;
-  const std::unique_ptr<Sending> over = std::move(found->second);
-  sending_.erase(found);
-  ::kill(-pid, SIGKILL);  // what it left in its group
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  const bool is_well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  if (!is_well) {
-    const std::string said = what_was_said(std::string_view(over->said).substr(0, kMostSaid));
-    note_failure(over->job, over->was_too_slow ? "failed: it took longer than 30 s; " + said
-                                               : "failed: " + said);
+void Announcer::on_end(std::list<Sending>::iterator sending, const HelperEnd& end) {
+  const JobId job = sending->job;
+  sending_.erase(sending);
+  if (end.is_well) {
+    untold_.erase(job);
   } else {
-    untold_.erase(over->job);
+    const std::string said = what_was_said(std::string_view(end.said).substr(0, kMostSaid));
+    note_failure(
+        job, end.was_too_slow ? "failed: it took longer than 30 s; " + said : "failed: " + said);
   }
   parts_.loop.post([this] { send_next(); });
 }

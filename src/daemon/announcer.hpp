@@ -8,8 +8,8 @@
 
 #include <deque>
 #include <functional>
+#include <list>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -19,7 +19,7 @@
 
 #include "core/error.hpp"
 #include "core/handle.hpp"
-#include "daemon/helper.hpp"
+#include "daemon/helper_runs.hpp"
 #include "daemon/loop.hpp"
 #include "daemon/options.hpp"
 #include "live/command.hpp"
@@ -94,7 +94,6 @@ class Announcer : public live::Audience {
   };
   /// Requires: all of them and `others` outlive it.
   Announcer(const Parts& parts, Hooks hooks, live::Audience& others);
-  ~Announcer() override;
 
   /// Learns what running jobs of an earlier daemon asked for, and tells of those that ended while
   /// this one came back.
@@ -131,7 +130,10 @@ class Announcer : public live::Audience {
 
     Lane lane() const { return {message.as.user, listener}; }
   };
-  struct Sending;
+  struct Sending {
+    JobId job;
+    Lane lane;
+  };
 
   std::optional<live::Command> command_of(JobId job) const;
   std::optional<ArraySpan> array_of(JobId job) const;
@@ -146,7 +148,7 @@ class Announcer : public live::Audience {
   bool may_go(const Waiting& waiting) const;
   void send_next();
   void note_failure(JobId job, const std::string& why);
-  void end(pid_t pid);
+  void on_end(std::list<Sending>::iterator sending, const HelperEnd& end);
 
   const Parts parts_;
   const Hooks hooks_;
@@ -158,8 +160,9 @@ class Announcer : public live::Audience {
   std::set<JobId> begun_arrays_;  ///< Of which a job has, by their first jobs.
   std::set<JobId> ended_arrays_;  ///< Told of, while others of their jobs may be in `events_`.
   std::deque<Waiting> waiting_;
-  std::map<pid_t, std::unique_ptr<Sending>> sending_;
+  std::list<Sending> sending_;
   std::map<JobId, std::string> untold_;
+  HelperRuns runs_;  ///< What is under way ends with it: no one could end it in time.
 };
 
 }  // namespace berth::daemon

@@ -24,13 +24,20 @@ struct HelperOrder {
   std::string_view flag;
   std::string input;
   std::vector<std::pair<std::string, std::string>> variables;
-  Duration most{0};  ///< Then it is killed, with all of its session's first group.
+  Duration most{0};         ///< Then it is killed, with all of its session's first group.
+  bool ends_group = false;  ///< What it leaves in that group ends with it, and with the runs.
+};
+
+/// What came of a helper.
+struct HelperEnd {
+  std::string said;  ///< Up to HelperRuns::kMostSaid bytes; whole, unless it was killed.
+  bool is_well = false;
+  bool was_too_slow = false;
 };
 
 class HelperRuns {
  public:
-  /// What it said, up to kMostSaid bytes; whole, unless it was killed.
-  using Over = std::function<void(const std::string& said)>;
+  using Over = std::function<void(const HelperEnd&)>;
   static constexpr std::size_t kMostSaid = 4096;
 
   explicit HelperRuns(Loop& loop);

@@ -178,7 +178,7 @@ Expected<void> Mps::send(const std::string& name, MpsErrand::What what, HelperRu
 
 void Mps::start(const std::string& name) {
   auto sent = send(name, MpsErrand::What::Begin,
-                   [this, name](const std::string& said) { on_begun(name, said); });
+                   [this, name](const HelperEnd& end) { on_begun(name, end.said); });
   if (!sent) tell_waiting(name, sent);
 }
 
@@ -233,7 +233,7 @@ void Mps::end_if_idle(const std::string& name) {
   const auto found = servers_.find(name);
   if (found == servers_.end() || found->second.is_busy || is_used(name)) return;
   static_cast<void>(send(name, MpsErrand::What::End,
-                         [this, name](const std::string& said) { on_ended(name, said); }));
+                         [this, name](const HelperEnd& end) { on_ended(name, end.said); }));
 }
 
 /// A server that does not go when it is told is ended. Who came meanwhile has a new one.
