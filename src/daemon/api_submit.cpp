@@ -138,7 +138,7 @@ void take(const Kept& kept) {
     return refuse(exchange, 422, done.error().message);
   }
   if (kept->is_dry) {
-    JobSpec spec = keeper.with_estimate(job);
+    JobSpec spec = keeper.learning().with_estimate(job);
     if (auto done = keeper.note_ended(spec); !done) return refuse(exchange, done.error());
     return look_ahead(api, exchange, Wish{spec, job.held});
   }

@@ -386,20 +386,23 @@ bool Daemon::is_partly_outside(JobId job) const {
 
 void Daemon::open_syncer() {
   const Syncer::Tidying tidying{
-      .is_due = [this] { return keeper_.needs_checkpoint() || keeper_.wants_longer_log(); },
+      .is_due =
+          [this] {
+            return keeper_.store().needs_checkpoint() || keeper_.store().wants_longer_log();
+          },
       .work =
           [this] {
-            static_cast<void>(keeper_.checkpoint());  // one that fails comes again
-            keeper_.lengthen_log();
+            static_cast<void>(keeper_.store().checkpoint());  // one that fails comes again
+            keeper_.store().lengthen_log();
           }};
   syncer_ = std::make_unique<Syncer>([this] { return sync(); }, tidying);
   static_cast<void>(keeper_.check_room());  // the sooner it is set aside, the better
-  keeper_.lengthen_log();
+  keeper_.store().lengthen_log();
 }
 
 /// On the sync thread.
 Expected<void> Daemon::sync() {
-  auto synced = keeper_.sync();
+  auto synced = keeper_.store().sync();
   if (!synced) loop_.post([this, error = synced.error()] { conductor_->on_sync_failed(error); });
   return synced;
 }

@@ -50,19 +50,14 @@ Conductor::Conductor(Keeper& keeper, Setup setup, const Hands& hands)
       hands_(hands),
       watcher_(keeper.engine().view().cluster().gpus().size(), setup_.probe * 5 / 2,
                setup_.trespass),
-      lookout_({.eyes = hands_.eyes,
-                .clock = hands_.clock,
-                .alarms = hands_.alarms,
-                .watcher = watcher_},
-               keeper.engine().view().cluster().gpus().size(),
+      lookout_(hands_, watcher_, keeper.engine().view().cluster().gpus().size(),
                {.usual = setup_.probe, .fast = setup_.fast}),
       shrinker_(setup_.shrink, [this](const Job& job) { return allows_shrink(job); }),
       ended_early_(keeper.take_ended_early()),
       reasons_(keeper, watcher_),
-      launches_(keeper, hands_.executor, hands_.clock,
-                [this](JobId job, Attempt attempt, const std::string& why) {
-                  on_failed_start(job, attempt, why);
-                }) {}
+      launches_(keeper, hands_, [this](JobId job, Attempt attempt, const std::string& why) {
+        on_failed_start(job, attempt, why);
+      }) {}
 
 // ---- Recovery --------------------------------------------------------------------------------
 
@@ -329,8 +324,7 @@ void Conductor::on_look(Look look) {
 
 /// The driver hangs: its GPUs get no jobs until it answers, and nothing waits for it.
 void Conductor::on_silence() {
-  tell(watcher_.on_silence(lookout_.silent(), hands_.clock.now()));
-  lookout_.listen_on();
+  tell(watcher_.on_silence(lookout_.take_silent(), hands_.clock.now()));
 }
 
 void Conductor::on_fault(GpuId gpu, std::string problem) {

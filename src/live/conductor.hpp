@@ -70,16 +70,6 @@ struct Setup {
   bool again_after_overrun = true;  ///< Whether a job runs again that another's overrun ended.
 };
 
-/// The ports, each of which outlives the conductor.
-struct Hands {
-  Executor& executor;
-  Eyes* eyes;  ///< Null if GPUs cannot be sampled; then no step waits for a look.
-  const Clock& clock;
-  Alarms& alarms;
-  Syncs& syncs;
-  Audience& audience;
-};
-
 class Conductor {
  public:
   /// Requires: `keeper` outlives it.

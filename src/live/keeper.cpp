@@ -72,10 +72,6 @@ std::vector<BlobId> Keeper::awaited_blobs() {
   return blobs;
 }
 
-JobSpec Keeper::with_estimate(const Submission& submission) const {
-  return learning().with_estimate(submission);
-}
-
 std::vector<Estimated> Keeper::take_late_estimates() {
   const std::uint64_t ended = engine_.view().finished();
   return learning().late(ended - std::exchange(learned_, ended));

@@ -2,7 +2,7 @@
 //
 // A step writes its inputs, lets the engine decide, writes the decisions, and only then returns the
 // effects: after a crash at any point the journal restores the same engine
-// (doc/adr/0008). Belongs to the engine's thread, but for sync().
+// (doc/adr/0008). Belongs to the engine's thread, but for what the store lets any thread do.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,6 @@
 #include "live/notes.hpp"
 #include "live/ports.hpp"
 #include "live/rows.hpp"
-#include "live/rules.hpp"
 #include "live/snapshots.hpp"
 
 namespace berth::live {
@@ -111,14 +110,6 @@ class Keeper {
   /// True once the journal no longer follows the engine: the daemon must end, and recover.
   bool is_broken() const { return broken_; }
 
-  /// Makes all steps so far survive a crash of the machine. From any thread.
-  Expected<void> sync() const { return store_.sync(); }
-  /// Moves the log into the file, so that no step has to. From any thread; may take a while.
-  Expected<void> checkpoint() const { return store_.checkpoint(); }
-  bool needs_checkpoint() const { return store_.needs_checkpoint(); }
-  /// Writes the log ahead, so that waits for it are short. From any thread, in no step.
-  void lengthen_log() const { store_.lengthen_log(); }
-  bool wants_longer_log() const { return store_.wants_longer_log(); }
   /// Whether new jobs may be taken in: their ends must be written, too. Errors: Io if less than
   /// journal::kReserve is free beside what is set aside for the log.
   Expected<void> check_room();
@@ -134,8 +125,8 @@ class Keeper {
   /// Writes a snapshot if it is small enough to be quick; for the end of a daemon.
   Expected<void> snapshot_at_end();
 
-  /// See Learning.
-  JobSpec with_estimate(const Submission& submission) const;
+  /// What jobs that ended teach of a new one now.
+  Learning learning() const { return {engine_.view(), store_, rules_}; }
 
   /// Inputs of the next step for jobs that wait, learned from the jobs that ended since the last
   /// call: see late_estimates(). None where run times are not learned.
@@ -204,7 +195,6 @@ class Keeper {
   /// A transaction of the decisions not written yet and of what `write` writes.
   Expected<void> with_deferred(const Writing& write);
   Rows rows();
-  Learning learning() const { return {engine_.view(), store_, rules_}; }
 
   Host* host_;
   journal::Store store_;

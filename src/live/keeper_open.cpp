@@ -5,9 +5,10 @@
 #include "core/codec.hpp"
 #include "core/members.hpp"
 #include "core/text.hpp"
+#include "engine/explain.hpp"
 #include "engine/journal.hpp"
+#include "engine/possible.hpp"
 #include "live/keeper.hpp"
-#include "live/other_machine.hpp"
 #include "policy/registry.hpp"
 
 namespace berth::live {
@@ -39,6 +40,7 @@ Expected<std::unique_ptr<Policy>> policy_after(const std::string& before, const 
   if ((*policy)->restore(memory)) return policy;
   return make_policy(rules.policy, rules.place);  // what it read before it failed is dropped
 }
+
 /// Whether the accounts have these weights, and all other users the usual one.
 bool are_in_force(const std::map<UserId, std::int64_t>& weights, const ClusterView& view) {
   const auto as_stated = [&](const auto& entry) {
@@ -69,6 +71,99 @@ std::string aside_text(const PutAside& bad, const std::optional<journal::JobRow>
     text += kDigits[value % 16];
   }
   return text + "\n";
+}
+
+// ---- A machine that is another than before -----------------------------------------------------
+
+std::string memory_list(const Cluster& cluster) {
+  std::string list;
+  for (const GpuSpec& gpu : cluster.gpus()) {
+    list += (list.empty() ? "" : ", ") + to_text(gpu.capacity);
+  }
+  return list;
+}
+
+/// The first thing that another cluster has otherwise, with both values.
+std::string what_changed(const Cluster& before, const Cluster& now) {
+  const auto differ = [](const std::string& what, const std::string& now_is,
+                         const std::string& was) {
+    return "this machine now has " + what + now_is + ", its state was written for " + was;
+  };
+  const auto number = [](std::size_t count) { return std::to_string(count); };
+  const std::size_t gpus = now.gpus().size();
+  if (gpus != before.gpus().size()) {
+    return differ("", number(gpus) + " GPUs", number(before.gpus().size()));
+  }
+  if (memory_list(now) != memory_list(before)) {
+    return differ("GPUs of ", memory_list(now), memory_list(before));
+  }
+  for (std::size_t g = 0; g < gpus; ++g) {
+    const GpuSpec& is = now.gpus()[g];
+    const GpuSpec& was = before.gpus()[g];
+    if (is.slots != was.slots) return differ("`slots` ", number(is.slots), number(was.slots));
+    if (is.context != was.context) {
+      return differ("`context` ", to_text(is.context), to_text(was.context));
+    }
+  }
+  CpuMilli cores(0);
+  CpuMilli cores_before(0);
+  for (const NodeSpec& node : now.nodes()) cores += node.cpu;
+  for (const NodeSpec& node : before.nodes()) cores_before += node.cpu;
+  if (cores != cores_before) {
+    return differ("`cores` ", cores_text(cores), cores_text(cores_before));
+  }
+  return "the host memory, the names or the types of this machine's GPUs are not those that its "
+         "state was written for";
+}
+
+bool has_processes(const ClusterView& view) {
+  bool any = false;
+  view.for_each_job(
+      [&](const Job& job) { any = any || holds_berth(job.state) || has_idle_process(job); });
+  return any;
+}
+
+/// What keeps a machine as it was, beside jobs with processes.
+enum class Keeps : std::uint8_t {
+  Nothing,
+  JobsThatWait,  ///< For GPUs that are gone and may come back.
+};
+
+/// The jobs that keep the machine as it was; "" if none do.
+std::string why_it_waits(const ClusterView& view, const Cluster& now, Keeps keeps) {
+  std::vector<JobId> there;
+  std::vector<JobId> suspended;
+  std::vector<JobId> waiting;
+  view.for_each_job([&](const Job& job) {
+    if (holds_berth(job.state)) {
+      there.push_back(job.id);
+    } else if (has_idle_process(job)) {
+      suspended.push_back(job.id);
+    } else if (keeps == Keeps::JobsThatWait && job.state != JobState::Held &&
+               why_impossible(job.id, job.spec.request, now)) {
+      waiting.push_back(job.id);
+    }
+  });
+  std::string why;
+  const auto add = [&](const std::vector<JobId>& jobs, const char* one, const char* several) {
+    if (jobs.empty()) return;
+    why += (why.empty() ? "" : ", ") + list_of(jobs, view) + (jobs.size() == 1 ? one : several);
+  };
+  add(there, " holds a place there", " hold places there");
+  add(suspended, " is suspended from there", " are suspended from there");
+  add(waiting, " waits for what is gone", " wait for what is gone");
+  return why;
+}
+
+/// Why a job that is held can never start on this machine, for its note; "" for others.
+std::string why_held(const Job& job, const Cluster& now) {
+  if (job.state != JobState::Held || has_idle_process(job)) return "";
+  const auto why = why_impossible(job.id, job.spec.request, now);
+  if (!why) return "";
+  const std::string id = std::to_string(job.id.value());
+  return std::string(kBecause) + "it " + why->substr(why->find(": ") + 2) +
+         ", since this machine's GPUs are others; `berth update " + id +
+         "` changes what it asks, `berth release " + id + "` lets it start then";
 }
 
 }  // namespace

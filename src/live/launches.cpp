@@ -12,7 +12,7 @@ constexpr Duration kLaunching = Duration(4000);  ///< Of a turn.
 }  // namespace
 
 bool Launches::work() {
-  const Instant ends = clock_.now() + kLaunching;
+  const Instant ends = hands_.clock.now() + kLaunching;
   while (!waiting_.empty()) {
     const auto more = read_some(waiting_.front());
     if (!more || !*more) {
@@ -20,7 +20,7 @@ bool Launches::work() {
       waiting_.pop_front();
       finish(std::move(whole), more);
     }
-    if (clock_.now() >= ends) break;
+    if (hands_.clock.now() >= ends) break;
   }
   return !waiting_.empty();
 }
@@ -67,11 +67,11 @@ void Launches::finish(Launching launching, const Expected<bool>& read) {
 Expected<void> Launches::launch(Launching& launching) {
   const Job* const known = keeper_.engine().view().find(launching.job);
   if (known == nullptr) return fail(ErrorCode::NotFound, "the engine does not know it");
-  return executor_.launch({.job = *known,
-                           .attempt = launching.attempt,
-                           .grant = launching.grant,
-                           .command = *launching.command,
-                           .environment = launching.environment});
+  return hands_.executor.launch({.job = *known,
+                                 .attempt = launching.attempt,
+                                 .grant = launching.grant,
+                                 .command = *launching.command,
+                                 .environment = launching.environment});
 }
 
 std::optional<Attempt> Launches::take(JobId job) {

@@ -32,9 +32,9 @@ class Launches {
  public:
   /// Nothing of the attempt runs.
   using Failed = std::function<void(JobId, Attempt, const std::string& why)>;
-  /// Requires: keeper, executor and clock outlive it.
-  Launches(const Keeper& keeper, Executor& executor, const Clock& clock, Failed failed)
-      : keeper_(keeper), executor_(executor), clock_(clock), failed_(std::move(failed)) {}
+  /// Requires: the keeper outlives it.
+  Launches(const Keeper& keeper, const Hands& hands, Failed failed)
+      : keeper_(keeper), hands_(hands), failed_(std::move(failed)) {}
 
   void add(Launching launching) { waiting_.push_back(std::move(launching)); }
   /// Does some of it, something at any rate. Returns: whether there is more.
@@ -49,8 +49,7 @@ class Launches {
   Expected<void> launch(Launching& launching);
 
   const Keeper& keeper_;
-  Executor& executor_;
-  const Clock& clock_;
+  const Hands hands_;
   const Failed failed_;
   std::deque<Launching> waiting_;
 };

@@ -17,55 +17,52 @@ void Lookout::look_at_all() {
 }
 
 void Lookout::look_at_due() {
-  ask(pacer_.due(parts_.clock.now()), Depth::Glance);
+  ask(pacer_.due(hands_.clock.now()), Depth::Glance);
   set_watch();
 }
 
 void Lookout::set_watch() {
-  if (parts_.eyes == nullptr) return;
-  if (const auto wait = pacer_.next(parts_.clock.now())) parts_.alarms.set(Alarm::Watch, *wait);
+  if (hands_.eyes == nullptr) return;
+  if (const auto wait = pacer_.next(hands_.clock.now())) hands_.alarms.set(Alarm::Watch, *wait);
 }
 
 void Lookout::changed(const Grant& grant) {
-  const Instant now = parts_.clock.now();
-  parts_.watcher.changed(gpus_of(grant), now);
+  const Instant now = hands_.clock.now();
+  watcher_.changed(gpus_of(grant), now);
   pacer_.changed(gpus_of(grant), now);
   set_watch();
 }
 
 void Lookout::ask(const std::set<GpuId>& gpus, Depth depth) {
-  if (parts_.eyes == nullptr || gpus.empty()) return;
-  if (looking_.empty()) parts_.alarms.set(Alarm::Silence, kSilence);
+  if (hands_.eyes == nullptr || gpus.empty()) return;
+  if (looking_.empty()) hands_.alarms.set(Alarm::Silence, kSilence);
   for (const GpuId gpu : gpus) {
-    looking_.emplace(gpu, parts_.clock.now());
+    looking_.emplace(gpu, hands_.clock.now());
     pacer_.asked(gpu);
   }
-  depth == Depth::Glance ? parts_.eyes->glance_at(gpus) : parts_.eyes->look_at(gpus);
+  depth == Depth::Glance ? hands_.eyes->glance_at(gpus) : hands_.eyes->look_at(gpus);
 }
 
 void Lookout::on_look(const Look& look, const ClusterView& view, const std::set<JobId>& limited) {
   looking_.erase(look.gpu);
-  pacer_.saw(look, view, parts_.clock.now(), limited);
+  pacer_.saw(look, view, hands_.clock.now(), limited);
   set_watch();
 }
 
-std::set<GpuId> Lookout::silent() const {
-  const Instant now = parts_.clock.now();
+std::set<GpuId> Lookout::take_silent() {
+  const Instant now = hands_.clock.now();
   std::set<GpuId> silent;
   for (const auto& [gpu, since] : looking_) {
     if (now - since >= kSilence) silent.insert(gpu);
   }
+  // One that answers may fall silent again.
+  if (!looking_.empty()) hands_.alarms.set(Alarm::Silence, kSilence);
   return silent;
 }
 
-/// A GPU that answers may fall silent again.
-void Lookout::listen_on() {
-  if (!looking_.empty()) parts_.alarms.set(Alarm::Silence, kSilence);
-}
-
 bool Lookout::must_wait() {
-  if (!waits_since_) waits_since_ = parts_.clock.now();
-  std::set<GpuId> stale = parts_.watcher.stale(*waits_since_);
+  if (!waits_since_) waits_since_ = hands_.clock.now();
+  std::set<GpuId> stale = watcher_.stale(*waits_since_);
   if (stale.empty()) return false;
   std::erase_if(stale, [&](GpuId gpu) { return looking_.contains(gpu); });
   look_at(stale);

@@ -17,15 +17,9 @@ namespace berth::live {
 
 class Lookout {
  public:
-  /// Each outlives it. Without eyes nothing is looked at, and no step waits for it.
-  struct Parts {
-    Eyes* eyes;
-    const Clock& clock;
-    Alarms& alarms;
-    Watcher& watcher;
-  };
-  Lookout(const Parts& parts, std::size_t gpus, Rhythm rhythm)
-      : parts_(parts), pacer_(gpus, rhythm), gpus_(gpus) {}
+  /// Without eyes nothing is looked at, and no step waits for it. Requires: the watcher outlives it.
+  Lookout(const Hands& hands, Watcher& watcher, std::size_t gpus, Rhythm rhythm)
+      : hands_(hands), watcher_(watcher), pacer_(gpus, rhythm), gpus_(gpus) {}
 
   void look_at_all();
   void look_at(const std::set<GpuId>& gpus) { ask(gpus, Depth::Look); }
@@ -36,10 +30,8 @@ class Lookout {
   /// A look has come. `limited`: tenants that something else keeps to their charges.
   void on_look(const Look& look, const ClusterView& view, const std::set<JobId>& limited);
   bool is_looking() const { return !looking_.empty(); }
-  /// GPUs whose look takes too long: the driver hangs. Silence is looked for again while looks are
-  /// under way.
-  std::set<GpuId> silent() const;
-  void listen_on();
+  /// GPUs whose look takes too long: the driver hangs. Asks for the next alarm, too.
+  std::set<GpuId> take_silent();
 
   /// True if what is known of a GPU is too old for a step that could start a job. A look that began
   /// since the wait did is new enough, however long the driver took for it.
@@ -52,7 +44,8 @@ class Lookout {
   void ask(const std::set<GpuId>& gpus, Depth depth);
   void set_watch();
 
-  const Parts parts_;
+  const Hands hands_;
+  Watcher& watcher_;
   Pacer pacer_;
   std::size_t gpus_;
   std::map<GpuId, Instant> looking_;    ///< GPUs with a look under way, and since when.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,12 +16,25 @@
 #include "core/error.hpp"
 #include "core/input.hpp"
 #include "core/run_estimate.hpp"
+#include "core/settings.hpp"
 #include "core/view.hpp"
 #include "journal/store.hpp"
 #include "live/command.hpp"
-#include "live/rules.hpp"
 
 namespace berth::live {
+
+/// The policy and the engine's settings, from the configuration.
+struct Rules {
+  std::string policy = "headroom";
+  std::string place = "least-shared";
+  Settings settings;
+  PreemptionBounds bounds = {};
+  std::map<UserId, std::int64_t> weights = {};  ///< Of users, in thousandths: see Weighed.
+  Speeds speeds = {};                           ///< Of models: see Profiled.
+  bool learn_run_times = true;  ///< Of jobs whose users state none: see learn_estimate().
+  std::int64_t learn_run_times_after = kFewestRuns;  ///< Runs of a program.
+  bool learn_memory = true;  ///< Of jobs whose users state none: see memory_from().
+};
 
 /// A job to wait for, or one task of an array.
 struct AfterTask {

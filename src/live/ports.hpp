@@ -211,4 +211,14 @@ class Audience {
   virtual void on_changed(const std::vector<JobId>& jobs) = 0;
 };
 
+/// The ports, each of which outlives the conductor.
+struct Hands {
+  Executor& executor;
+  Eyes* eyes;  ///< Null if GPUs cannot be sampled; then no step waits for a look.
+  const Clock& clock;
+  Alarms& alarms;
+  Syncs& syncs;
+  Audience& audience;
+};
+
 }  // namespace berth::live

@@ -168,12 +168,18 @@ Expected<void> Rows::write_row(const Continue& resumed, Instant now) {
                       .gpus = gpus_of(resumed.grant)});
 }
 
+Expected<std::optional<journal::AttemptRow>> Rows::row_of(JobId job, Attempt attempt) const {
+  const auto attempts = store_.attempts(job);
+  if (!attempts) return std::unexpected(attempts.error());
+  const auto row = std::ranges::find(*attempts, attempt, &journal::AttemptRow::attempt);
+  return row == attempts->end() ? std::nullopt : std::optional(*row);
+}
+
 /// After a move to other GPUs a job's attempts are counted from 1 again: a row that is there stays.
 Expected<void> Rows::add_attempt(const journal::AttemptRow& attempt) {
-  const auto before = store_.attempts(attempt.job);
+  const auto before = row_of(attempt.job, attempt.attempt);
   if (!before) return std::unexpected(before.error());
-  const auto same = std::ranges::find(*before, attempt.attempt, &journal::AttemptRow::attempt);
-  return same == before->end() ? store_.add_attempt(attempt) : Expected<void>();
+  return *before ? Expected<void>() : store_.add_attempt(attempt);
 }
 
 /// Nobody hears of the end of a process whose job has ended: it ends with its job.
@@ -210,11 +216,10 @@ Expected<void> Rows::write_row(const Hurt& hurt, Instant) {
 
 /// The note of an attempt whose end is written already and whose cause was found out since.
 Expected<void> Rows::write_end_note(JobId job, Attempt attempt) {
-  const auto attempts = store_.attempts(job);
-  if (!attempts) return std::unexpected(attempts.error());
-  const auto row = std::ranges::find(*attempts, attempt, &journal::AttemptRow::attempt);
-  if (row == attempts->end() || !row->end) return {};
-  journal::End end = *row->end;
+  const auto row = row_of(job, attempt);
+  if (!row) return std::unexpected(row.error());
+  if (!*row || !(*row)->end) return {};
+  journal::End end = *(*row)->end;
   end.note = notes_.of(job);
   return store_.end_attempt(job, attempt, end);
 }
@@ -226,32 +231,30 @@ Expected<void> Rows::write_left(const Released& released, const Findings::Left& 
   }
   if (left.peak == Bytes(0)) return {};
   const auto peaks = store_.peaks(released.job);
-  const auto attempts = store_.attempts(released.job);
+  const auto row = row_of(released.job, released.attempt);
   if (!peaks) return std::unexpected(peaks.error());
-  if (!attempts) return std::unexpected(attempts.error());
+  if (!row) return std::unexpected(row.error());
   const auto known = std::ranges::find(*peaks, released.attempt, &journal::PeakRow::attempt);
   if (known != peaks->end()) {
-    journal::PeakRow row = *known;
-    row.bytes = std::max(row.bytes, left.peak);
-    return store_.set_peak(row);
+    journal::PeakRow higher = *known;
+    higher.bytes = std::max(higher.bytes, left.peak);
+    return store_.set_peak(higher);
   }
-  const auto row = std::ranges::find(*attempts, released.attempt, &journal::AttemptRow::attempt);
   const Job* const job = view_.find(released.job);
-  if (row == attempts->end() || !row->end || job == nullptr) return {};
+  if (!*row || !(*row)->end || job == nullptr) return {};
   return store_.set_peak({.job = released.job,
                           .attempt = released.attempt,
                           .user = job->spec.user,
                           .what = memory_program_of(*job),
                           .bytes = left.peak,
-                          .is_whole = row->end->outcome == Outcome::Done});
+                          .is_whole = (*row)->end->outcome == Outcome::Done});
 }
 
 /// What it ran does not count the time until it goes on, which is as another attempt.
 Expected<void> Rows::write_suspension(const Job& job, Instant now) {
-  const auto attempts = store_.attempts(job.id);
-  if (!attempts) return std::unexpected(attempts.error());
-  const auto row = std::ranges::find(*attempts, job.attempt, &journal::AttemptRow::attempt);
-  if (row == attempts->end() || row->end) return {};
+  const auto row = row_of(job.id, job.attempt);
+  if (!row) return std::unexpected(row.error());
+  if (!*row || (*row)->end) return {};
   return store_.end_attempt(
       job.id, job.attempt,
       {.at = now, .outcome = Outcome::Cancelled, .note = std::string(kSuspended)});

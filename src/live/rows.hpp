@@ -75,6 +75,7 @@ class Rows {
   // Effects of which no row says anything.
   static Expected<void> write_row(const Stop&, Instant) { return {}; }
   Expected<void> add_attempt(const journal::AttemptRow& attempt);
+  Expected<std::optional<journal::AttemptRow>> row_of(JobId job, Attempt attempt) const;
   Outcome outcome_of(const AttemptEnded& ended) const;
   Fingerprint memory_program_of(const Job& job) const;
 

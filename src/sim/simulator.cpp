@@ -6,8 +6,6 @@
 
 #include "engine/engine.hpp"
 #include "sim/arrivals.hpp"
-#include "sim/chances.hpp"
-#include "sim/dead_ends.hpp"
 #include "sim/estimates.hpp"
 #include "sim/headway.hpp"
 #include "sim/probe.hpp"
@@ -35,6 +33,77 @@ struct Release {
   Attempt attempt;
   auto operator<=>(const Release&) const = default;
 };
+
+/// What happens by chance: machines that fail, and foreign processes that come and go. Such events
+/// never end.
+class Chances {
+ public:
+  /// From `from` on. Requires: the cluster outlives it.
+  Chances(const Cluster& cluster, const Options& options, Instant from)
+      : faults_(cluster, options.faults, options.seed, from),
+        foreign_(cluster, options.foreign, options.seed, from) {}
+
+  /// The next event, where others come next at `next`. One of chance may let a job start when
+  /// nothing else would; if all is healthy, or that has not helped for long, nothing waits for it.
+  Instant with_next(Instant next) {
+    const bool is_well = faults_.all_up() && foreign_.all_gone();
+    if (next == kNever && (is_well || ++alone_ > kMost)) return kNever;
+    if (next != kNever) alone_ = 0;
+    return std::min({next, faults_.next(), foreign_.next()});
+  }
+
+  auto take_fault(Instant now) { return faults_.take(now); }
+  auto take_foreign(Instant now) { return foreign_.take(now); }
+
+ private:
+  static constexpr std::size_t kMost = 1'000'000;
+
+  Faults faults_;
+  Foreign foreign_;
+  std::size_t alone_ = 0;  ///< Events by chance in a row, with nothing else to come.
+};
+
+// ---- Runs that never end -----------------------------------------------------------------------
+
+/// Jobs are left, and nothing happens any more.
+Error never_start(const trace::Trace& trace, const Result& result) {
+  std::size_t left = 0;
+  std::size_t first = 0;
+  for (const JobResult& job : result.jobs) {
+    const bool is_over = job.end != kNever || job.timed_out || job.memory.failed;
+    if (is_over || !job.refused.empty()) continue;
+    if (left++ == 0) first = job.job;
+  }
+  return {ErrorCode::Conflict,
+          std::to_string(left) + " jobs never start; the first is job " + trace.jobs[first].name};
+}
+
+/// Faults have ended this job too often.
+Error never_ends(const trace::Trace& trace, const JobResult& job) {
+  return {ErrorCode::Conflict, "job " + trace.jobs[job.job].name + " was lost to faults " +
+                                   std::to_string(job.faults) +
+                                   " times and may never end; save its work with "
+                                   "--checkpoint-every"};
+}
+
+/// Jobs are preempted again and again.
+Error gets_nowhere(const trace::Trace& trace, const Headway& headway, const Options& options) {
+  std::string names;
+  for (const std::size_t job : headway.latest()) {
+    names += (names.empty() ? "" : ", ") + trace.jobs[job].name;
+  }
+  const bool is_kept = options.costs.can_suspend;
+  const bool is_saved = options.costs.checkpoint != kForever;
+  const char* const why =
+      is_kept    ? "each start costs it as much time as it gets (--start-latency, --restart-cost)"
+      : is_saved ? "it gets no further than its last checkpoint (--checkpoint-every)"
+                 : "it begins again from nothing each time (--checkpoint-every never)";
+  return {ErrorCode::Conflict,
+          "the run never ends: jobs were preempted " + std::to_string(headway.stops_in_vain()) +
+              " times in a row without progress, the latest were jobs " + names + ": " + why};
+}
+
+// ---- The run ---------------------------------------------------------------------------------
 
 class Replay {
  public:

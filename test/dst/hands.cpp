@@ -267,7 +267,7 @@ void Syncs::after_sync(Promise promise) {
 }
 
 Expected<void> Syncs::sync() {
-  auto done = keeper_.sync();
+  auto done = keeper_.store().sync();
   if (done) world_.checker.synced();
   if (!done) ++world_.seen["failed sync"];
   world_.report.tell(done ? "synced" : "a sync fails");

@@ -398,11 +398,13 @@ TEST_F(KeeperTest, MemoryIsLearnedOfEachTaskOfAnArray) {
   for (std::uint64_t i = 1; i < 20; ++i) {
     EXPECT_LT(charged(keeper, JobId(again.value() + i)), kGib * 2) << i;
   }
-  EXPECT_EQ(keeper.with_estimate(array).vram_estimate, kGib * 12) << "of its first task";
-  EXPECT_EQ(keeper.with_estimate(unstated({"python3", "train.py"})).vram_estimate, Bytes(0))
+  EXPECT_EQ(keeper.learning().with_estimate(array).vram_estimate, kGib * 12) << "of its first task";
+  EXPECT_EQ(keeper.learning().with_estimate(unstated({"python3", "train.py"})).vram_estimate,
+            Bytes(0))
       << "alone it has no number";
   array.tasks = {20};
-  EXPECT_EQ(keeper.with_estimate(array).vram_estimate, Bytes(0)) << "nobody knows what 20 is";
+  EXPECT_EQ(keeper.learning().with_estimate(array).vram_estimate, Bytes(0))
+      << "nobody knows what 20 is";
 }
 
 // ---- Run times that are learned --------------------------------------------------------------

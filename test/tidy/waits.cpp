@@ -53,7 +53,6 @@ constexpr std::string_view kAsJob = "in the job's own process; who waits for it 
 
 constexpr auto kPermits = std::to_array<Permit>({
     {"src/daemon/announce.cpp", "execvp", kOwnProcess},
-    {"src/daemon/announcer.cpp", "waitpid", kNeverWaits},
     {"src/daemon/announcer.cpp", "access", "the folders in which a machine has its programs"},
     {"src/daemon/api_jobs.cpp", "stat", "the size of a log, which is in berthd's folder"},
     {"src/daemon/audit.cpp", "open rename", kOwnFile},
