@@ -13,8 +13,8 @@
 #include "cli/manual.hpp"
 #include "cli/option_words.hpp"
 #include "cli/output.hpp"
-#include "cli/suggest.hpp"
 #include "cli/verbs.hpp"
+#include "core/suggest.hpp"
 #include "posix/streams.hpp"
 
 namespace berth::cli {

@@ -37,7 +37,6 @@ Expected<void> check_warning(const JobFields& fields) {
 Expected<void> check_notice(const JobFields& fields) {
   const std::string& to = fields.notice.to;
   if (to.empty() && !fields.notice.on.empty()) return wrong("notify", "is missing");
-  if (auto done = check_bytes("notify", to.size(), limits::kMostPath); !done) return done;
   if (to.empty() || !is_broken_mail_address(to)) return {};
   return wrong("notify", "'" + to.substr(0, 60) + "' is no whole mail address");
 }
@@ -50,23 +49,6 @@ Expected<void> check_command(const JobFields& fields) {
   }
   if (command.directory.starts_with('/')) return {};
   return wrong("directory", "'" + command.directory + "', must be an absolute path");
-}
-
-Expected<void> check_texts(const JobFields& fields) {
-  struct Text {
-    const char* key;
-    std::size_t size;
-    std::size_t most;
-  };
-  const live::Submission& job = fields.job;
-  for (const auto& [key, size, most] :
-       {Text{"directory", job.command.directory.size(), limits::kMostPath},
-        Text{"name", job.name.size(), limits::kMostName},
-        Text{"job_group", job.spec.group.text().size(), limits::kMostLabel},
-        Text{"model", job.spec.model.text().size(), limits::kMostLabel}}) {
-    if (auto done = check_bytes(key, size, most); !done) return done;
-  }
-  return {};
 }
 
 Expected<void> check_variables(const JobFields& fields) {
@@ -116,18 +98,14 @@ Expected<void> check_without_gpus(const JobFields& fields) {
 }
 
 Expected<void> check_unique(const JobFields& fields) {
-  const std::string& unique = fields.conditions.unique;
-  const std::size_t output = fields.job.command.output.size();
-  if (auto done = check_bytes("unique", unique.size(), limits::kMostUnique); !done) return done;
-  if (auto done = check_bytes("output", output, limits::kMostPath); !done) return done;
-  if (fields.job.tasks.empty() || unique.empty()) return {};
+  if (fields.job.tasks.empty() || fields.job.spec.conditions->unique.empty()) return {};
   return wrong("unique", "with array, whose jobs would all have the same key");
 }
 
 Expected<void> check_attended(const JobFields& fields) {
   if (!fields.job.command.attach) return {};
   if (!fields.job.tasks.empty()) return wrong("array", "with attach, which is of one job");
-  if (!fields.conditions.unique.empty()) {
+  if (!fields.job.spec.conditions->unique.empty()) {
     return wrong("unique", "with attach: there would be nothing to attend");
   }
   if (fields.job.command.output.empty()) return {};
@@ -150,8 +128,8 @@ Expected<void> check_clients(const JobFields& fields) {
 }
 
 constexpr auto kOfFields = std::to_array<FieldsCheck>(
-    {check_warning, check_notice, check_command, check_texts, check_variables, check_words,
-     check_without_gpus, check_unique, check_attended, check_indices, check_clients});
+    {check_warning, check_notice, check_command, check_variables, check_words, check_without_gpus,
+     check_unique, check_attended, check_indices, check_clients});
 
 // ---- The GPUs of this machine ----------------------------------------------------------------
 
@@ -342,7 +320,7 @@ Expected<void> check_waits(Updating& update) {
 
 Expected<void> check_has_gpus(Updating& update) {
   const bool has_gpus = update.asked.job.spec.request.gpu.count != GpuCount(0);
-  if (!update.asked.change.vram || has_gpus) return {};
+  if (!update.asked.change.has("vram_bytes") || has_gpus) return {};
   return update.named(wrong("vram_bytes", "it asks for no GPU"));
 }
 
@@ -351,10 +329,9 @@ Expected<void> check_not_fixed(Updating& update) {
   const Change& change = update.asked.change;
   const Remote* const remote = update.daemon.remote();
   if (remote == nullptr) return {};
-  for (const auto& [is_asked, field] : {std::pair{change.vram.has_value(), "vram_bytes"},
-                                        {change.time_limit.has_value(), "time_limit_seconds"}}) {
-    const std::string why = is_asked ? remote->why_fixed(field) : "";
-    if (!why.empty()) return update.conflict(std::string(field) + ": " + why);
+  for (const JobField* const field : change.fields) {
+    const std::string why = remote->why_fixed(field->name);
+    if (!why.empty()) return update.conflict(std::string(field->name) + ": " + why);
   }
   if (!change.moves()) return {};
   return update.conflict(
@@ -380,13 +357,14 @@ Expected<void> change_gpus(Updating& update) {
   if (!change.moves()) return {};
   live::Submission job;
   GpuRequest& gpu = job.spec.request.gpu = update.asked.job.spec.request.gpu;
-  if (change.gpus) {
-    if (auto done = change_count(gpu, *change.gpus); !done) return update.named(done);
+  if (change.has("gpus")) {
+    auto done = change_count(gpu, change.said.spec.request.gpu.count);
+    if (!done) return update.named(done);
   }
-  if (!change.gpu_types.empty()) gpu.types = 0;
-  if (!change.gpu_indices.empty()) gpu.only = 0;
-  job.gpu_types = change.gpu_types;
-  job.gpu_indices = change.gpu_indices;
+  job.gpu_types = change.said.gpu_types;
+  job.gpu_indices = change.said.gpu_indices;
+  if (!job.gpu_types.empty()) gpu.types = 0;
+  if (!job.gpu_indices.empty()) gpu.only = 0;
   const auto done = accept_gpus(job, update.daemon.keeper().engine().view().cluster());
   update.updated.spec.request.gpu = gpu;
   return update.named(done);
@@ -396,12 +374,16 @@ Expected<void> change_rest(Updating& update) {
   const auto& [job, change, name] = update.asked;
   Updated& updated = update.updated;
   const ArrayPlace& array = job.spec.conditions->array;
-  updated.name = change.name;
+  if (change.has("name")) updated.name = change.said.name;
   if (updated.name && array.tasks > 0) *updated.name += "[" + std::to_string(array.task) + "]";
-  GpuRequest& gpu = updated.spec.request.gpu;
-  if (change.vram) gpu.vram = *change.vram, gpu.sharing = Sharing::Shared;
-  if (change.time_limit) updated.spec.time_limit = *change.time_limit;
-  if (change.priority) updated.spec.priority = *change.priority;
+  if (change.has("vram_bytes")) updated.spec.request.gpu.sharing = Sharing::Shared;
+  for (const JobField* const field : change.fields) {
+    const FieldMember& member = field->member;
+    if (member.set_number != nullptr) {
+      member.set_number(updated.spec, member.number(change.said.spec));
+    }
+    if (member.set_text != nullptr) member.set_text(updated.spec, member.text(change.said.spec));
+  }
   return {};
 }
 

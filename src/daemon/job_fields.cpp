@@ -3,15 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <concepts>
 #include <csignal>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "core/amounts.hpp"
 #include "core/array_text.hpp"
+#include "core/job_fields.hpp"
 #include "core/limits.hpp"
 #include "core/saving_text.hpp"
-#include "daemon/requests.hpp"
+#include "core/suggest.hpp"
 #include "gpu/probe.hpp"
 
 namespace berth::daemon {
@@ -20,14 +23,9 @@ namespace {
 
 constexpr std::string_view kGpuFailure = "gpu-failure";
 
-/// Charges and measurements go in the same steps (see machine.cpp).
-Bytes round_up(std::int64_t bytes) {
-  const std::int64_t step = kProbeStep.raw();
-  return Bytes((bytes + step - 1) / step * step);
-}
-
 /// The folder is removed with the job by a process of its user, so a slip must not name another.
-Expected<void> read_snapshot(Json& value, std::string& target) {
+Expected<void> read_snapshot(JobFields& fields, const JobField&, Json& value) {
+  std::string& target = fields.job.command.snapshot;
   if (auto done = read_value("snapshot", value, target); !done) return done;
   constexpr std::string_view kParent = "/berth/snapshots/";
   const std::size_t at = target.rfind(kParent);
@@ -68,7 +66,7 @@ Expected<live::AfterTask> read_dependency(const std::string& key, const Json& va
   return after;
 }
 
-Expected<void> read_after(Json& value, std::vector<live::AfterTask>& target) {
+Expected<void> read_after(JobFields& fields, const JobField&, Json& value) {
   if (!value.is_array()) return wrong("after", "must be a list, is " + shown_json(value));
   if (auto done = check_most("after", value.size(), " jobs", limits::kMostDependencies); !done) {
     return done;
@@ -76,12 +74,13 @@ Expected<void> read_after(Json& value, std::vector<live::AfterTask>& target) {
   for (std::size_t i = 0; i < value.size(); ++i) {
     const auto after = read_dependency("after[" + std::to_string(i) + "]", value[i]);
     if (!after) return std::unexpected(after.error());
-    target.push_back(*after);
+    fields.job.after.push_back(*after);
   }
   return {};
 }
 
-Expected<void> read_codes(const Json& value, Conditions& target) {
+Expected<void> read_codes(JobFields& fields, const JobField&, Json& value) {
+  Conditions& target = fields.conditions();
   if (!value.is_array() || value.empty() || value.size() > limits::kMostCodes) {
     return wrong("requeue_on", "must be a list of 1 to " + std::to_string(limits::kMostCodes) +
                                    " exit codes or \"gpu-failure\", is " + shown_json(value));
@@ -101,7 +100,8 @@ Expected<void> read_codes(const Json& value, Conditions& target) {
 }
 
 /// `{signal, grace_seconds}`.
-Expected<void> read_saving(const Json& value, Saving& target) {
+Expected<void> read_saving(JobFields& fields, const JobField&, Json& value) {
+  Saving& target = fields.conditions().on_preempt;
   if (!value.is_object()) return wrong("on_preempt", "must be an object, is " + shown_json(value));
   target.grace = kUsualSaveGrace;
   for (const auto& [key, part] : value.items()) {
@@ -125,22 +125,46 @@ Expected<void> read_saving(const Json& value, Saving& target) {
 }
 
 /// A size or a duration may be a text as on the command line. Returns: the number.
-Expected<Json> plain_amount(const std::string& key, const Json& value) {
-  if (!value.is_string()) return value;
+Expected<Json> plain_amount(const JobField& field, const Json& value) {
+  const bool is_size = field.kind == FieldKind::Size;
+  if (!value.is_string() || (!is_size && field.kind != FieldKind::Time)) return value;
   const auto& text = value.get_ref<const std::string&>();
-  const auto unreadable = [&](const Error& error) {
-    return wrong(key, "'" + text.substr(0, 60) + "' " + error.message);
+  const auto number = [&](const auto& amount) -> Expected<Json> {
+    if (!amount) {
+      return wrong(std::string(field.name),
+                   "'" + text.substr(0, 60) + "' " + amount.error().message);
+    }
+    if (is_size) return counted(*amount);
+    return static_cast<double>(counted(*amount)) / 1e6;
   };
-  if (key.ends_with("_bytes")) {
-    const auto size = parse_size(text);
-    return size ? Expected<Json>(size->raw()) : unreadable(size.error());
+  return is_size ? number(parse_size(text)) : number(parse_duration(text));
+}
+
+/// The number as it is counted; refused beyond the ends of its range.
+Expected<std::int64_t> number_of(const JobField& field, const Json& given) {
+  const std::string name(field.name);
+  const auto value = plain_amount(field, given);
+  if (!value) return std::unexpected(value.error());
+  const std::int64_t in_one = counted_of_one(field.kind);
+  if (in_one == 1) return integer_in(name, *value, field.range.least, field.range.most);
+  if (field.kind == FieldKind::Moment) {
+    Instant at;
+    const auto done = read_value(name, *value, at);
+    return done ? Expected<std::int64_t>(micros(at)) : std::unexpected(done.error());
   }
-  if (key.ends_with("_seconds")) {
-    const auto time = parse_duration(text);
-    return time ? Expected<Json>(static_cast<double>(micros(*time)) / 1e6)
-                : unreadable(time.error());
-  }
-  return value;
+  const auto one = static_cast<double>(in_one);
+  const auto stated = real_in(name, *value, static_cast<double>(field.range.most) / one);
+  if (!stated) return std::unexpected(stated.error());
+  const double count = *stated * one;
+  const double whole = field.kind == FieldKind::Cores ? std::ceil(count) : count;
+  return std::max(field.range.least, static_cast<std::int64_t>(std::llround(whole)));
+}
+
+/// A text is as long as its row says.
+Expected<void> read_text(const JobField& field, Json& value, std::string& target) {
+  const std::string key(field.name);
+  if (auto done = read_value(key, value, target); !done) return done;
+  return check_bytes(key, target.size(), static_cast<std::size_t>(field.range.most));
 }
 
 /// `USR1`, `SIGUSR1`, `10`; nothing for what no program can handle.
@@ -154,41 +178,7 @@ std::optional<std::int32_t> signal_number(std::string_view text) {
   return std::nullopt;
 }
 
-/// In what a number is counted.
-enum class Measure : std::uint8_t {
-  Whole,    ///< As it is.
-  Cores,    ///< In thousandths, rounded up.
-  Span,     ///< In microseconds; stated in seconds.
-  Instant,  ///< The same, since 1970.
-};
-
-/// A key with a number, and the ends of its range, as it is counted.
-struct NumberKey {
-  std::string_view name;
-  Measure measure;
-  std::int64_t least;
-  std::int64_t most;
-  void (*set)(JobFields&, std::int64_t);
-};
-
-/// The number as it is counted; refused beyond the ends of its range.
-Expected<std::int64_t> raw_number(const NumberKey& key, const Json& value) {
-  const std::string name(key.name);
-  if (key.measure == Measure::Whole) return integer_in(name, value, key.least, key.most);
-  if (key.measure == Measure::Instant) {
-    Instant at;
-    const auto done = read_value(name, value, at);
-    return done ? Expected<std::int64_t>(micros(at)) : std::unexpected(done.error());
-  }
-  const double one = key.measure == Measure::Cores ? 1e3 : 1e6;
-  const auto stated = real_in(name, value, static_cast<double>(key.most) / one);
-  if (!stated) return std::unexpected(stated.error());
-  const double counted = *stated * one;
-  const double whole = key.measure == Measure::Cores ? std::ceil(counted) : counted;
-  return std::max(key.least, static_cast<std::int64_t>(std::llround(whole)));
-}
-
-Expected<void> read_signal(const Json& value, JobFields& fields) {
+Expected<void> read_signal(JobFields& fields, const JobField&, Json& value) {
   constexpr std::string_view kKey = "warning_signal";
   const auto signal =
       value.is_string() ? signal_number(value.get_ref<const std::string&>()) : std::nullopt;
@@ -200,7 +190,7 @@ Expected<void> read_signal(const Json& value, JobFields& fields) {
   return {};
 }
 
-Expected<void> read_occasions(const Json& value, JobFields& fields) {
+Expected<void> read_occasions(JobFields& fields, const JobField&, Json& value) {
   const auto on = value.is_string() ? live::parse_occasions(value.get_ref<const std::string&>())
                                     : fail(ErrorCode::InvalidArgument, "must be a string");
   if (!on) return wrong("notify_on", on.error().message);
@@ -208,7 +198,7 @@ Expected<void> read_occasions(const Json& value, JobFields& fields) {
   return {};
 }
 
-Expected<void> read_program_words(Json& value, JobFields& fields) {
+Expected<void> read_program_words(JobFields& fields, const JobField&, Json& value) {
   std::vector<std::string>& words = fields.program.words;
   if (auto done = read_value("program_words", value, words); !done) return done;
   std::size_t size = 0;
@@ -218,27 +208,17 @@ Expected<void> read_program_words(Json& value, JobFields& fields) {
                                     std::to_string(limits::kMostProgramWords));
 }
 
-Expected<void> read_array(const Json& value, JobFields& fields) {
+Expected<void> read_array(JobFields& fields, const JobField&, Json& value) {
   if (!value.is_string()) return wrong("array", "must be a string, is " + shown_json(value));
   const auto& text = value.get_ref<const std::string&>();
   auto array = parse_array(text);
   if (!array) return wrong("array", "'" + text.substr(0, 60) + "' " + array.error().message);
   fields.job.tasks = std::move(array->tasks);
-  fields.conditions.array.at_once = array->at_once;
+  if (array->at_once > 0) fields.conditions().array.at_once = array->at_once;
   return {};
 }
 
-Expected<void> read_number(const NumberKey& key, const Json& given, JobFields& fields) {
-  const std::string name(key.name);
-  const auto plain = plain_amount(name, given);
-  if (!plain) return std::unexpected(plain.error());
-  const auto raw = raw_number(key, *plain);
-  if (!raw) return std::unexpected(raw.error());
-  key.set(fields, *raw);
-  return {};
-}
-
-Expected<void> read_indices(const Json& value, JobFields& fields) {
+Expected<void> read_indices(JobFields& fields, const JobField&, Json& value) {
   if (!value.is_array() || value.empty() || value.size() > kMostInSet) {
     return wrong("gpu_indices", "must be a list of 1 to " + std::to_string(kMostInSet) +
                                     " indices, as GET /v1/gpus has them");
@@ -254,7 +234,7 @@ Expected<void> read_indices(const Json& value, JobFields& fields) {
   return {};
 }
 
-Expected<void> read_share(Json& value, JobFields& fields) {
+Expected<void> read_share(JobFields& fields, const JobField&, Json& value) {
   if (auto done = read_value("share", value, fields.job.share); !done) return done;
   const std::string& share = fields.job.share;
   const bool is_known = share == "exclusive" || share == "timeslice" || share == "mps" ||
@@ -267,94 +247,131 @@ Expected<void> read_share(Json& value, JobFields& fields) {
   return {};
 }
 
-GpuRequest& gpu_of(JobFields& fields) { return fields.job.spec.request.gpu; }
+/// Charges and measurements go in the same steps (see machine.cpp).
+Expected<void> read_vram(JobFields& fields, const JobField& field, Json& value) {
+  const auto bytes = number_of(field, value);
+  if (!bytes) return std::unexpected(bytes.error());
+  const std::int64_t step = kProbeStep.raw();
+  fields.job.spec.request.gpu.vram = Bytes((*bytes + step - 1) / step * step);
+  return {};
+}
 
-constexpr std::int64_t kLongest = micros(limits::kLongestTime);
-constexpr std::int64_t kLatest = micros(limits::kLastInstant);
+Expected<void> read_exclusive(JobFields& fields, const JobField& field, Json& value) {
+  bool exclusive = false;
+  auto done = read_value(std::string(field.name), value, exclusive);
+  if (exclusive) fields.job.spec.request.gpu.sharing = Sharing::Alone;
+  return done;
+}
 
-/// Every key with a number. The ends are the table of limits' own, which the command line reads
-/// too; a test drives each through a snapshot.
-constexpr auto kNumbers = std::to_array<NumberKey>({
-    {"gpus", Measure::Whole, 0, limits::kMostGpus,
-     [](JobFields& r, std::int64_t n) { gpu_of(r).count = GpuCount(n); }},
-    {"min_gpus", Measure::Whole, 1, limits::kMostGpus,
-     [](JobFields& r, std::int64_t n) { gpu_of(r).min = GpuCount(n); }},
-    {"max_gpus", Measure::Whole, 1, limits::kMostGpus,
-     [](JobFields& r, std::int64_t n) { gpu_of(r).max = GpuCount(n); }},
-    {"vram_bytes", Measure::Whole, kLeastPlain.raw(), limits::kMostMemory.raw(),
-     [](JobFields& r, std::int64_t n) { gpu_of(r).vram = round_up(n); }},
-    {"gpu_milli", Measure::Whole, 1, kWholeGpu.raw(),
-     [](JobFields& r, std::int64_t n) { gpu_of(r).milli = GpuMilli(n); }},
-    {"gpu_processes", Measure::Whole, 1, limits::kMostGpuProcesses,
-     [](JobFields& r, std::int64_t n) { gpu_of(r).processes = static_cast<std::int32_t>(n); }},
-    {"cpus", Measure::Cores, 1, limits::kMostCores.raw(),
-     [](JobFields& r, std::int64_t n) { r.job.spec.request.cpu = CpuMilli(n); }},
-    {"mem_bytes", Measure::Whole, kLeastPlain.raw(), limits::kMostMemory.raw(),
-     [](JobFields& r, std::int64_t n) { r.job.spec.request.host = Bytes(n); }},
-    {"pids", Measure::Whole, 1, limits::kMostProcesses,
-     [](JobFields& r, std::int64_t n) { r.job.command.processes = n; }},
-    {"umask", Measure::Whole, 0, 0777,
-     [](JobFields& r, std::int64_t n) { r.job.command.umask = static_cast<mode_t>(n); }},
-    {"priority", Measure::Whole, 0, limits::kMostPriority,
-     [](JobFields& r, std::int64_t n) { r.job.spec.priority = static_cast<std::int32_t>(n); }},
-    {"retries", Measure::Whole, 0, limits::kMostRetries,
-     [](JobFields& r, std::int64_t n) { r.job.spec.retries = static_cast<std::int32_t>(n); }},
-    {"batch", Measure::Whole, 1, limits::kMostBatch,
-     [](JobFields& r, std::int64_t n) { r.job.spec.batch = n; }},
-    {"time_limit_seconds", Measure::Span, 1, kLongest,
-     [](JobFields& r, std::int64_t n) { r.job.spec.time_limit = Duration(n); }},
-    {"estimate_seconds", Measure::Span, 1, kLongest,
-     [](JobFields& r, std::int64_t n) { r.job.spec.estimate = Duration(n); }},
-    {"warning_seconds", Measure::Span, 1, kLongest,
-     [](JobFields& r, std::int64_t n) { r.warn_before = Duration(n); }},
-    {"deadline_at", Measure::Instant, 1, kLatest,
-     [](JobFields& r, std::int64_t n) { r.job.spec.deadline = instant_from_micros(n); }},
-    {"begin_at", Measure::Instant, 1, kLatest,
-     [](JobFields& r, std::int64_t n) { r.conditions.begin = instant_from_micros(n); }},
+Expected<void> read_attach_field(JobFields& fields, const JobField&, Json& value) {
+  return read_attach(value, fields.job.command.attach);
+}
+
+/// The member that `Path` leads to, by its type.
+template <auto... Path>
+Expected<void> kept_in(JobFields& fields, const JobField& field, Json& value) {
+  auto& target = (fields.*....*Path);
+  using Target = std::remove_reference_t<decltype(target)>;
+  const std::string key(field.name);
+  if constexpr (std::same_as<Target, std::string>) {
+    return read_text(field, value, target);
+  } else if constexpr (std::is_enum_v<Target>) {
+    return read_word(key, value, target);
+  } else if constexpr (std::same_as<Target, std::optional<bool>>) {
+    return read_value(key, value, target.emplace());
+  } else if constexpr (requires { read_value(key, value, target); }) {
+    return read_value(key, value, target);
+  } else {
+    const auto number = number_of(field, value);
+    if (!number) return std::unexpected(number.error());
+    if constexpr (std::same_as<Target, std::optional<Duration>>) {
+      target = Duration(*number);
+    } else {
+      target = static_cast<Target>(*number);
+    }
+    return {};
+  }
+}
+
+struct FieldReader {
+  std::string_view name;
+  Expected<void> (*read)(JobFields& fields, const JobField& field, Json& value);
+};
+
+using live::Submission;
+
+/// Of the fields that are not kept in a member of JobSpec as they are.
+constexpr auto kReaders = std::to_array<FieldReader>({
+    {"after", read_after},
+    {"array", read_array},
+    {"attach", read_attach_field},
+    {"class", kept_in<&JobFields::job, &Submission::spec, &JobSpec::duration_class>},
+    {"command", kept_in<&JobFields::job, &Submission::command, &live::Command::arguments>},
+    {"directory", kept_in<&JobFields::job, &Submission::command, &live::Command::directory>},
+    {"environment", kept_in<&JobFields::environment>},
+    {"exclusive", read_exclusive},
+    {"gpu_indices", read_indices},
+    {"gpu_types", kept_in<&JobFields::job, &Submission::gpu_types>},
+    {"held", kept_in<&JobFields::job, &Submission::held>},
+    {"name", kept_in<&JobFields::job, &Submission::name>},
+    {"notify", kept_in<&JobFields::notice, &live::Notice::to>},
+    {"notify_on", read_occasions},
+    {"on_preempt", read_saving},
+    {"output", kept_in<&JobFields::job, &Submission::command, &live::Command::output>},
+    {"pids", kept_in<&JobFields::job, &Submission::command, &live::Command::processes>},
+    {"program_words", read_program_words},
+    {"requeue_on", read_codes},
+    {"share", read_share},
+    {"snapshot", read_snapshot},
+    {"umask", kept_in<&JobFields::job, &Submission::command, &live::Command::umask>},
+    {"vram_bytes", read_vram},
+    {"vram_shrink", kept_in<&JobFields::job, &Submission::vram_shrink>},
+    {"warning_seconds", kept_in<&JobFields::warn_before>},
+    {"warning_signal", read_signal},
 });
+
+constexpr const FieldReader* reader_of(std::string_view name) {
+  const auto* const found = std::ranges::find(kReaders, name, &FieldReader::name);
+  return found == kReaders.end() ? nullptr : found;
+}
+
+static_assert(std::ranges::all_of(kJobFields,
+                                  [](const JobField& field) {
+                                    return field.member.set_number != nullptr ||
+                                           field.member.set_text != nullptr ||
+                                           reader_of(field.name) != nullptr;
+                                  }),
+              "each field is kept in a member or has a reader");
+static_assert(std::ranges::all_of(kReaders,
+                                  [](const FieldReader& reader) {
+                                    return find_job_field(reader.name) != nullptr;
+                                  }),
+              "each reader is of a field");
 
 }  // namespace
 
+std::string nearest_field(std::string_view key) {
+  std::vector<std::string> names;
+  for (const JobField& field : kJobFields) names.emplace_back(field.name);
+  return did_you_mean(key, names);
+}
+
 Expected<void> read_field(JobFields& fields, const std::string& key, Json& value) {
-  live::Submission& job = fields.job;
-  if (key == "command") return read_value(key, value, job.command.arguments);
-  if (key == "environment") return read_value(key, value, fields.environment);
-  if (key == "program_words") return read_program_words(value, fields);
-  if (key == "directory") return read_value(key, value, job.command.directory);
-  if (key == "name") return read_value(key, value, job.name);
-  if (key == "held") return read_value(key, value, job.held);
-  if (key == "class") return read_word(key, value, job.spec.duration_class);
-  if (key == "job_group") return read_value(key, value, job.spec.group);
-  if (key == "model") return read_value(key, value, job.spec.model);
-  if (key == "gpu_types") return read_value(key, value, job.gpu_types);
-  if (key == "gpu_indices") return read_indices(value, fields);
-  if (key == "share") return read_share(value, fields);
-  if (key == "vram_shrink") {
-    bool allowed = false;
-    auto done = read_value(key, value, allowed);
-    job.vram_shrink = allowed;
-    return done;
+  const JobField* const field = find_job_field(key);
+  if (field == nullptr) {
+    return wrong(key, "unknown key; doc/openapi.yaml names all" + nearest_field(key));
   }
-  if (key == "attach") return read_attach(value, job.command.attach);
-  if (key == "output") return read_value(key, value, job.command.output);
-  if (key == "snapshot") return read_snapshot(value, job.command.snapshot);
-  if (key == "after") return read_after(value, job.after);
-  if (key == "requeue_on") return read_codes(value, fields.conditions);
-  if (key == "on_preempt") return read_saving(value, fields.conditions.on_preempt);
-  if (key == "unique") return read_value(key, value, fields.conditions.unique);
-  if (key == "array") return read_array(value, fields);
-  if (key == "warning_signal") return read_signal(value, fields);
-  if (key == "notify") return read_value(key, value, fields.notice.to);
-  if (key == "notify_on") return read_occasions(value, fields);
-  if (key == "exclusive") {
-    bool exclusive = false;
-    auto done = read_value(key, value, exclusive);
-    if (exclusive) job.spec.request.gpu.sharing = Sharing::Alone;
-    return done;
+  if (const FieldReader* const reader = reader_of(key)) return reader->read(fields, *field, value);
+  if (field->member.set_text != nullptr) {
+    std::string text;
+    if (auto done = read_text(*field, value, text); !done) return done;
+    field->member.set_text(fields.job.spec, std::move(text));
+    return {};
   }
-  const auto* const number_key = std::ranges::find(kNumbers, key, &NumberKey::name);
-  if (number_key != kNumbers.end()) return read_number(*number_key, value, fields);
-  return wrong(key, "unknown key; doc/openapi.yaml names all");
+  const auto number = number_of(*field, value);
+  if (!number) return std::unexpected(number.error());
+  field->member.set_number(fields.job.spec, *number);
+  return {};
 }
 
 Expected<void> read_attach(Json& value, std::optional<shim::Attach>& target) {
@@ -381,20 +398,6 @@ Expected<void> read_attach(Json& value, std::optional<shim::Attach>& target) {
   if (!attach.socket.starts_with('/')) return wrong("attach.socket", "must be an absolute path");
   target = std::move(attach);
   return {};
-}
-
-std::vector<NumberRange> number_ranges() {
-  std::vector<NumberRange> ranges;
-  for (const NumberKey& key : kNumbers) {
-    const double one = key.measure == Measure::Whole   ? 1
-                       : key.measure == Measure::Cores ? 1e3
-                                                       : 1e6;
-    ranges.push_back({.key = std::string(key.name),
-                      .least = static_cast<double>(key.least) / one,
-                      .most = static_cast<double>(key.most) / one,
-                      .is_whole = key.measure == Measure::Whole});
-  }
-  return ranges;
 }
 
 }  // namespace berth::daemon

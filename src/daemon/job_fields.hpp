@@ -1,4 +1,5 @@
-// The keys of a submission, read one by one: each value is of its kind and within its range.
+// The keys of a submission, read one by one by the table of fields (core/job_fields.hpp): each value
+// is of its kind and within its range.
 //
 // Pure functions of the text. What the keys say together is checked later (admit.hpp).
 #pragma once
@@ -6,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/error.hpp"
@@ -19,15 +21,18 @@ namespace berth::daemon {
 struct JobFields {
   live::Submission job = {};
   std::vector<std::string> environment = {};
-  Conditions conditions = {};
   std::int32_t warn_signal = 0;
   std::optional<Duration> warn_before = {};
   live::Notice notice = {};
   live::MoreOfProgram program = {};
   bool says_environment = false;
 
+  Conditions& conditions() { return job.spec.conditions.edit(); }
   Duration warns_before() const { return warn_before.value_or(minutes(1)); }
 };
+
+/// `; did you mean gpus?`, or "" for a key that is near none.
+std::string nearest_field(std::string_view key);
 
 /// Reads a key of a submission. Errors: InvalidArgument naming key, value and limit.
 Expected<void> read_field(JobFields& fields, const std::string& key, Json& value);

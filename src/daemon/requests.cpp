@@ -1,11 +1,11 @@
 #include "daemon/requests.hpp"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <limits>
 #include <utility>
 
+#include "core/job_fields.hpp"
 #include "core/limits.hpp"
 #include "daemon/admit.hpp"
 #include "daemon/job_fields.hpp"
@@ -15,9 +15,6 @@
 namespace berth::daemon {
 
 namespace {
-
-constexpr std::array<std::string_view, 7> kChangeable = {
-    "vram_bytes", "time_limit_seconds", "name", "priority", "gpus", "gpu_types", "gpu_indices"};
 
 /// What is left out follows from what is said.
 void fill_in(live::Submission& job, const Json& said, const JobDefaults& defaults) {
@@ -76,7 +73,6 @@ Expected<live::Submission> parse_submission(std::string_view body, const http::P
     if (fields.notice.on.empty()) fields.notice.on = {live::Occasion::End};
     job.command.notice = std::move(fields.notice);
   }
-  job.spec.conditions = std::move(fields.conditions);
   job.spec.user = UserId(peer.user);
   job.command.owner = {peer.user, peer.group, peer.groups};
   if (!job.command.snapshot.empty()) fields.program.directory = original_of(fields.environment);
@@ -93,28 +89,22 @@ namespace {
 /// Of an object.
 Expected<Change> read_change(Json& json) {
   JobFields fields;
-  live::Submission& given = fields.job;
   Change change;
   for (auto& [key, value] : json.items()) {
-    if (std::ranges::find(kChangeable, key) == kChangeable.end()) {
+    const JobField* const field = find_job_field(key);
+    if (field == nullptr || field->set != FieldSet::WhileItWaits) {
       std::string valid;
-      for (const std::string_view one : kChangeable) {
-        valid += (valid.empty() ? "" : ", ") + std::string(one);
+      for (const JobField& one : kJobFields) {
+        if (one.set != FieldSet::WhileItWaits) continue;
+        valid += (valid.empty() ? "" : ", ") + std::string(one.name);
       }
-      return wrong(key, "cannot be changed; valid keys: " + valid);
+      return wrong(key, "cannot be changed; valid keys: " + valid +
+                            (field == nullptr ? nearest_field(key) : ""));
     }
     if (auto done = read_field(fields, key, value); !done) return std::unexpected(done.error());
-    if (key == "vram_bytes") change.vram = given.spec.request.gpu.vram;
-    if (key == "time_limit_seconds") change.time_limit = given.spec.time_limit;
-    if (key == "priority") change.priority = given.spec.priority;
-    if (key == "name") change.name = given.name;
-    if (key == "gpus") change.gpus = given.spec.request.gpu.count;
+    change.fields.push_back(field);
   }
-  change.gpu_types = std::move(given.gpu_types);
-  change.gpu_indices = std::move(given.gpu_indices);
-  if (auto done = check_bytes("name", given.name.size(), limits::kMostName); !done) {
-    return std::unexpected(done.error());
-  }
+  change.said = std::move(fields.job);
   if (json.empty()) return fail(ErrorCode::InvalidArgument, "nothing is to be changed");
   return change;
 }

@@ -4,6 +4,7 @@
 // later (admit.hpp).
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,6 +14,7 @@
 #include "core/error.hpp"
 #include "core/handle.hpp"
 #include "core/job.hpp"
+#include "core/job_fields.hpp"
 #include "http/server.hpp"
 #include "live/keeper.hpp"
 
@@ -29,27 +31,15 @@ struct JobDefaults {
 Expected<live::Submission> parse_submission(std::string_view body, const http::Peer& peer,
                                             const JobDefaults& defaults = {});
 
-/// The ends of what a key with a number may be, as requests state it.
-struct NumberRange {
-  std::string key;
-  double least = 0;
-  double most = 0;
-  bool is_whole = false;
-};
-/// Of every key with a number that parse_submission() takes.
-std::vector<NumberRange> number_ranges();
-
 /// What is to be changed of a job that waits.
 struct Change {
-  std::optional<Bytes> vram;
-  std::optional<Duration> time_limit;
-  std::optional<std::int32_t> priority;
-  std::optional<std::string> name;
-  std::optional<GpuCount> gpus;
-  std::vector<std::string> gpu_types;     ///< None: as before.
-  std::vector<std::int64_t> gpu_indices;  ///< Likewise.
+  std::vector<const JobField*> fields = {};  ///< What is said.
+  live::Submission said = {};                ///< The rest of it means nothing.
 
-  bool moves() const { return gpus || !gpu_types.empty() || !gpu_indices.empty(); }
+  bool has(std::string_view field) const {
+    return std::ranges::find(fields, field, &JobField::name) != fields.end();
+  }
+  bool moves() const { return has("gpus") || !said.gpu_types.empty() || !said.gpu_indices.empty(); }
 };
 /// POST /v1/jobs/ID/update. Errors: as parse_submission().
 Expected<Change> parse_change(std::string_view body);

@@ -5,13 +5,13 @@
 #include <ctime>
 #include <span>
 
+#include "core/job_fields.hpp"
 #include "core/saving_text.hpp"
 #include "core/words.hpp"
 #include "daemon/hiding.hpp"
 #include "daemon/json_text.hpp"
 #include "daemon/latest_run.hpp"
 #include "daemon/oom.hpp"
-#include "daemon/requests.hpp"
 #include "engine/explain.hpp"
 #include "live/keeper.hpp"
 #include "live/surplus.hpp"
@@ -60,7 +60,6 @@ void add_conditions(JsonObject& json, const Conditions& asked, const Sight& sigh
     }
     json.raw("after", list + "]");
   }
-  if (asked.begin > kStart) json.seconds("begin_at", asked.begin);
   if (asked.array.at_once > 0) json.integer("array_at_once", asked.array.at_once);
   const std::string key = sight.word(asked.unique);
   if (!key.empty()) json.text("unique", key);
@@ -80,6 +79,25 @@ void add_conditions(JsonObject& json, const Conditions& asked, const Sight& sigh
   }
 }
 
+void add_said(JsonObject& json, const JobField& field, const JobSpec& spec) {
+  const FieldMember& member = field.member;
+  if (member.text != nullptr) {
+    const std::string& text = member.text(spec);
+    if (!text.empty()) json.text(field.name, text);
+    return;
+  }
+  const std::int64_t number = member.number == nullptr ? member.unsaid : member.number(spec);
+  if (number == member.unsaid) return;
+  const std::int64_t in_one = counted_of_one(field.kind);
+  if (in_one == 1) {
+    json.integer(field.name, number);
+  } else {
+    std::string stated;
+    append_millionths(stated, number * (1'000'000 / in_one));
+    json.raw(field.name, stated);
+  }
+}
+
 void add_request(JsonObject& json, const JobSpec& spec, const Sight& sight) {
   std::string cpus;
   append_millionths(cpus, spec.request.cpu.raw() * 1000);
@@ -93,19 +111,13 @@ void add_request(JsonObject& json, const JobSpec& spec, const Sight& sight) {
       .integer("retries", spec.retries)
       .seconds("time_limit_seconds", spec.time_limit);
   // What few jobs say is there only where it is said: lists are long.
-  if (gpu.is_elastic()) json.integer("min_gpus", gpu.min.raw()).integer("max_gpus", gpu.max.raw());
+  for (const JobField& field : kJobFields) {
+    if (field.shown == FieldShown::IfSaid) add_said(json, field, spec);
+  }
   if (gpu.only != 0) json.raw("gpu_indices", list_of(gpus_in(gpu.only)));
-  if (gpu.milli > GpuMilli(0)) json.integer("gpu_milli", gpu.milli.raw());
-  if (gpu.processes > 1) json.integer("gpu_processes", gpu.processes);
-  if (spec.priority != 0) json.integer("priority", spec.priority);
-  if (spec.estimate != kForever) json.seconds("estimate_seconds", spec.estimate);
   if (spec.learned_from > 0) json.integer("estimate_learned_from", spec.learned_from);
   const bool is_learned = gpu.vram == Bytes(0) && spec.vram_estimate > Bytes(0);
   if (is_learned) json.integer("vram_learned_bytes", spec.vram_estimate.raw());
-  if (spec.deadline != kNever) json.seconds("deadline_at", spec.deadline);
-  if (!spec.group.empty()) json.text("job_group", spec.group.text());
-  if (!spec.model.empty()) json.text("model", spec.model.text());
-  if (spec.batch > 0) json.integer("batch", spec.batch);
   if (!spec.conditions.is_default()) add_conditions(json, *spec.conditions, sight);
 }
 

@@ -7,8 +7,8 @@
 
 #include "cli/fake_daemon.hpp"
 #include "cli/job_filter.hpp"
-#include "cli/suggest.hpp"
 #include "core/handle.hpp"
+#include "core/suggest.hpp"
 
 namespace berth::cli {
 namespace {

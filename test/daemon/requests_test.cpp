@@ -566,8 +566,8 @@ TEST(Requests, ForManyJobsNameThemByHandlesAndUsers) {
             "jobs: -7 is no handle, as 643, \"643_5\" or \"train-*\"");
   EXPECT_EQ(parse_many(R"({"users": [-1]})").error().message, "users: -1, the least is 0");
   EXPECT_EQ(parse_many(R"({"change": {"retries": 3}})").error().message,
-            "change: retries: cannot be changed; valid keys: vram_bytes, time_limit_seconds, name, "
-            "priority, gpus, gpu_types, gpu_indices");
+            "change: retries: cannot be changed; valid keys: vram_bytes, gpus, gpu_types, "
+            "gpu_indices, time_limit_seconds, priority, name");
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
-#include "cli/suggest.hpp"
+#include "core/suggest.hpp"
 
 #include <algorithm>
 #include <vector>
 
-namespace berth::cli {
+namespace berth {
 
 std::size_t typing_errors(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> errors(a.size() + 1,
@@ -45,4 +45,4 @@ std::string did_you_mean(std::string_view typed, std::span<const std::string> wo
   return word.empty() ? "" : "; did you mean " + word + "?";
 }
 
-}  // namespace berth::cli
+}  // namespace berth

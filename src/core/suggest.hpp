@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace berth::cli {
+namespace berth {
 
 /// How many letters must be put in, left out, changed or swapped with the next one to make one word
 /// of the other.
@@ -17,4 +17,4 @@ std::string nearest(std::string_view typed, std::span<const std::string> words);
 /// `; did you mean X?`, or "".
 std::string did_you_mean(std::string_view typed, std::span<const std::string> words);
 
-}  // namespace berth::cli
+}  // namespace berth
