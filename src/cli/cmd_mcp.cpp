@@ -11,6 +11,7 @@
 #include "cli/table_forms.hpp"
 #include "cli/verbs.hpp"
 #include "core/handle.hpp"
+#include "core/job_fields.hpp"
 
 namespace berth::cli {
 
@@ -68,29 +69,29 @@ Expected<std::string> typed(const std::string& name, const Json& value) {
   return wrong(name, value, "a text or a number");
 }
 
-struct TextArgument {
-  const char* name;
-  std::optional<std::string> JobOptions::* option;
-};
-constexpr auto kTexts = std::to_array<TextArgument>({{"vram", &JobOptions::vram},
-                                                     {"gpus", &JobOptions::gpus},
-                                                     {"gpu_index", &JobOptions::gpu_index},
-                                                     {"class", &JobOptions::job_class},
-                                                     {"time", &JobOptions::time},
-                                                     {"name", &JobOptions::name},
-                                                     {"retries", &JobOptions::retries},
-                                                     {"directory", &JobOptions::directory},
-                                                     {"array", &JobOptions::array},
-                                                     {"output", &JobOptions::output}});
+/// Takes what stands there of these fields; an argument is called as the option is, `gpu_index` for
+/// `--gpu-index`. A tool lets nothing through that is not in its schema.
+template <class IsAsked>
+Expected<void> take_typed(JobOptions& options, const Json& arguments, IsAsked is_asked) {
+  for (const JobField& field : kJobFields) {
+    if (field.option.type.empty() || !is_asked(field)) continue;
+    std::string name(field.option.name.substr(2));
+    std::ranges::replace(name, '-', '_');
+    const Json& value = part_of(arguments, name.c_str());
+    if (value.is_null()) continue;
+    auto given = typed(name, value);
+    if (!given) return std::unexpected(given.error());
+    options[field.option.name] = std::move(*given);
+  }
+  return {};
+}
 
 Expected<JobOptions> options_in(const Json& arguments) {
   JobOptions options;
-  for (const TextArgument& text : kTexts) {
-    const Json& value = part_of(arguments, text.name);
-    if (value.is_null()) continue;
-    auto given = typed(text.name, value);
-    if (!given) return std::unexpected(given.error());
-    options.*text.option = std::move(*given);
+  const auto done = take_typed(options, arguments, [](const JobField&) { return true; });
+  if (!done) return std::unexpected(done.error());
+  if (const Json& directory = part_of(arguments, "directory"); !directory.is_null()) {
+    options["--cwd"] = directory.get<std::string>();
   }
   options.exclusive = is_set(arguments, "exclusive");
   options.hold = is_set(arguments, "hold");
@@ -99,7 +100,7 @@ Expected<JobOptions> options_in(const Json& arguments) {
     if (!jobs) return std::unexpected(jobs.error());
     std::string list;
     for (const std::string& job : *jobs) list += (list.empty() ? "" : ",") + job;
-    options.after = std::move(list);
+    options["--after"] = std::move(list);
   }
   for (const auto& [name, value] : part_of(arguments, "env").items()) {
     if (!value.is_string()) return wrong("env." + name, value, "a text");
@@ -192,19 +193,10 @@ class Tools {
     auto body = jobs_body(arguments);
     if (!body) return body;
     JobOptions options;
-    for (const auto& [name, option] : {std::pair("vram", &JobOptions::vram),
-                                       {"time", &JobOptions::time},
-                                       {"name", &JobOptions::name},
-                                       {"gpus", &JobOptions::gpus},
-                                       {"gpu_type", &JobOptions::gpu_types},
-                                       {"gpu_index", &JobOptions::gpu_index},
-                                       {"priority", &JobOptions::priority}}) {
-      const Json& value = part_of(arguments, name);
-      if (value.is_null()) continue;
-      auto given = typed(name, value);
-      if (!given) return std::unexpected(given.error());
-      options.*option = std::move(*given);
-    }
+    const auto done = take_typed(options, arguments, [](const JobField& field) {
+      return field.set == FieldSet::WhileItWaits;
+    });
+    if (!done) return std::unexpected(done.error());
     const auto change = change_of(options);
     if (!change) return std::unexpected(change.error());
     (*body)["change"] = *change;

@@ -117,10 +117,10 @@ std::optional<std::string> numbered(const DagJob& job, std::string_view option,
 Expected<Submission> body_of(const DagJob& job, const Caller& caller,
                              const std::map<std::string, std::int64_t>& numbers) {
   JobOptions options = job.options;
-  options.after = numbered(job, "after", numbers);
-  options.after_ok = numbered(job, "after-ok", numbers);
-  options.after_any = numbered(job, "after-any", numbers);
-  options.after_notok = numbered(job, "after-notok", numbers);
+  options["--after"] = numbered(job, "after", numbers);
+  options["--after-ok"] = numbered(job, "after-ok", numbers);
+  options["--after-any"] = numbered(job, "after-any", numbers);
+  options["--after-notok"] = numbered(job, "after-notok", numbers);
   auto made = submission_of(options, caller);
   if (made) return made;
   return fail(made.error().code, job.where + ": jobs." + job.name + ": " + made.error().message);

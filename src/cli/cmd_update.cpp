@@ -32,16 +32,7 @@ void add_update(CLI::App& app, Action& chosen) {
   auto arguments = std::make_shared<UpdateArguments>();
   CLI::App* const verb = app.add_subcommand("update", "Change jobs that wait to start.");
   add_each_job(*verb, arguments->each);
-  const auto option = [&](const char* name, auto& value, const char* type, const char* help) {
-    verb->add_option(name, value, help)->type_name(type);
-  };
-  option("--vram", arguments->job.vram, "SIZE", "Memory on each GPU, as 10G.");
-  option("--time", arguments->job.time, "DURATION", "Time limit, as 90s, 30min, 1h30m.");
-  option("--gpus", arguments->job.gpus, "N", "Number of GPUs.");
-  option("--gpu-type", arguments->job.gpu_types, "TYPES", "Accepted types, separated by commas.");
-  option("--gpu-index", arguments->job.gpu_index, "GPUS", "Accepted GPUs, as 0,2 or 0-3.");
-  option("--name", arguments->job.name, "NAME", "Name of the job in lists.");
-  option("--priority", arguments->job.priority, "N", "Larger goes first among your own jobs.");
+  add_update_options(*verb, arguments->job);
   verb->callback([=, &chosen] { chosen = [=] { return update_jobs(*arguments); }; });
 }
 

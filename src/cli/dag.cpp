@@ -186,7 +186,7 @@ Expected<std::vector<DagJob>> read_dag(std::string_view text, const std::string&
     auto job = read_job(std::string(name.str()), *part, file);
     if (!job) return std::unexpected(job.error());
     if (job->options.command.empty()) return dag_error(where, "has no command");
-    if (!job->options.name) job->options.name = job->name;
+    if (!job->options["--name"]) job->options["--name"] = job->name;
     fill_in(job->options, defaults.options);
     list.push_back(std::move(*job));
   }

@@ -11,6 +11,7 @@
 #include "cli/daemon.hpp"
 #include "cli/job_choice.hpp"
 #include "cli/option_words.hpp"
+#include "core/job_fields.hpp"
 #include "core/text.hpp"
 
 namespace berth::cli {
@@ -331,19 +332,15 @@ void add_request(Page& page, const Json& job) {
   page.line("class", printable(text_of(job, "class")));
   page.line("time limit", seconds_or_dash(number_of(job, "time_limit_seconds")));
   page.line("among", gpu_list(part_of(job, "gpu_indices")));
-  for (const auto& [key, name] : {std::pair("min_gpus", "fewest GPUs"),
-                                  {"max_gpus", "most GPUs"},
-                                  {"gpu_milli", "GPU milli"},
-                                  {"gpu_processes", "GPU processes"},
-                                  {"priority", "priority"},
-                                  {"batch", "batch"}}) {
-    if (is_there(job, key)) page.line(name, number_text(part_of(job, key)));
-  }
-  for (const auto& [key, name] : {std::pair("job_group", "group"), {"model", "model"}}) {
-    if (is_there(job, key)) page.line(name, printable(text_of(job, key)));
+  for (const JobField& field : kJobFields) {
+    const std::string key(field.name);
+    if (field.title.empty() || !is_there(job, key.c_str())) continue;
+    page.line(std::string(field.title),
+              field.kind == FieldKind::Text     ? printable(text_of(job, key.c_str()))
+              : field.kind == FieldKind::Moment ? instant_text(number_of(job, key.c_str()))
+                                                : number_text(part_of(job, key.c_str())));
   }
   page.line("after", after_text(part_of(job, "after")));
-  if (is_there(job, "begin_at")) page.line("begins", instant_text(number_of(job, "begin_at")));
   if (is_there(job, "array")) {
     page.line("array", number_text(part_of(job, "array")) + ", task " +
                            number_text(part_of(job, "array_task")) + ", one of " +
@@ -355,9 +352,6 @@ void add_request(Page& page, const Json& job) {
   if (is_there(job, "snapshot")) page.line("snapshot", printable(text_of(job, "snapshot")));
   if (is_there(job, "output")) page.line("output file", printable(text_of(job, "output")));
   page.line("estimate", estimate_text(job));
-  if (is_there(job, "deadline_at")) {
-    page.line("deadline", instant_text(number_of(job, "deadline_at")));
-  }
 }
 
 void add_times(Page& page, const Json& job, double now) {

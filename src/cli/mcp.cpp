@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "cli/output.hpp"
+#include "core/suggest.hpp"
 
 namespace berth::cli {
 
@@ -95,9 +97,13 @@ std::string fault_of(const Json& arguments, const McpTool& tool) {
     const auto known = properties.find(name);
     if (known == properties.end()) {
       std::string all;
-      for (const auto& [one, schema] : properties.items()) all += (all.empty() ? "" : ", ") + one;
+      std::vector<std::string> names;
+      for (const auto& [one, schema] : properties.items()) {
+        all += (all.empty() ? "" : ", ") + one;
+        names.push_back(one);
+      }
       return printable(name) + ": unknown argument of " + std::string(tool.name) +
-             "; valid arguments: " + (all.empty() ? "none" : all);
+             "; valid arguments: " + (all.empty() ? "none" : all) + did_you_mean(name, names);
     }
     const Json& types = part_of(*known, "type");
     const bool fits = types.is_null() || (types.is_string() && has_type(value, types)) ||

@@ -4,7 +4,9 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <span>
+#include <optional>
+
+#include "core/job_fields.hpp"
 
 namespace berth::cli {
 
@@ -16,50 +18,6 @@ struct KeyWord {
   std::string_view option;
 };
 
-constexpr auto kJobKeys = std::to_array<KeyWord>({
-    {"after", "--after"},
-    {"array", "--array"},
-    {"batch", "--batch"},
-    {"begin_at", "--begin"},
-    {"class", "--class"},
-    {"command", "the command"},
-    {"cpus", "--cpus"},
-    {"deadline_at", "--deadline"},
-    {"directory", "--cwd"},
-    {"environment", "--env"},
-    {"estimate_seconds", "--estimate"},
-    {"exclusive", "--exclusive"},
-    {"gpu_indices", "--gpu-index"},
-    {"gpu_milli", "--gpu-milli"},
-    {"gpu_processes", "--gpu-processes"},
-    {"gpu_types", "--gpu-type"},
-    {"gpus", "--gpus"},
-    {"held", "--hold"},
-    {"job_group", "--group"},
-    {"max_gpus", "--max-gpus"},
-    {"mem_bytes", "--mem"},
-    {"min_gpus", "--min-gpus"},
-    {"model", "--model"},
-    {"name", "--name"},
-    {"notify", "--notify"},
-    {"notify_on", "--notify-on"},
-    {"on_preempt", "--on-preempt"},
-    {"output", "--output"},
-    {"pids", "--pids"},
-    {"priority", "--priority"},
-    {"program_words", "the command's files and --env"},
-    {"requeue_on", "--requeue-on"},
-    {"retries", "--retries"},
-    {"share", "--share"},
-    {"snapshot", "--snapshot"},
-    {"time_limit_seconds", "--time"},
-    {"unique", "--unique"},
-    {"vram_bytes", "--vram"},
-    {"vram_shrink", "--vram-shrink"},
-    {"warning_seconds", "--signal"},
-    {"warning_signal", "--signal"},
-});
-
 constexpr auto kMachineKeys = std::to_array<KeyWord>({
     {"from_at", "--from"},
     {"gpus", ""},
@@ -69,15 +27,16 @@ constexpr auto kMachineKeys = std::to_array<KeyWord>({
     {"users", "--user"},
 });
 
-std::span<const KeyWord> keys_of(std::string_view target) {
-  if (target.starts_with("/v1/jobs")) return kJobKeys;
-  return kMachineKeys;
-}
-
-const KeyWord* word_of(std::span<const KeyWord> keys, std::string_view key) {
+/// Nothing for a key that no option stands for.
+std::optional<std::string_view> word_of(std::string_view target, std::string_view key) {
   key = key.substr(0, key.find_first_of("[."));  // of a list, or of an object
-  const auto found = std::ranges::find(keys, key, &KeyWord::key);
-  return found == keys.end() ? nullptr : &*found;
+  if (target.starts_with("/v1/jobs")) {
+    const JobField* const field = find_job_field(key);
+    if (field == nullptr || field->option.name.empty()) return std::nullopt;
+    return field->option.name;
+  }
+  const auto* const found = std::ranges::find(kMachineKeys, key, &KeyWord::key);
+  return found == kMachineKeys.end() ? std::nullopt : std::optional(found->option);
 }
 
 /// `job 7: `, which some refusals begin with.
@@ -90,10 +49,7 @@ std::size_t name_size(std::string_view message) {
 
 }  // namespace
 
-std::string_view option_for(std::string_view key) {
-  const KeyWord* const word = word_of(kJobKeys, key);
-  return word == nullptr ? "" : word->option;
-}
+std::string_view option_for(std::string_view key) { return word_of("/v1/jobs", key).value_or(""); }
 
 std::string in_options(std::string_view target, const std::string& message) {
   constexpr std::string_view kChange = "change: ";  // of many jobs at once
@@ -106,9 +62,9 @@ std::string in_options(std::string_view target, const std::string& message) {
   std::string options;
   for (std::size_t at = 0; at <= named.size();) {
     const std::size_t end = std::min(named.find(kAnd, at), named.size());
-    const KeyWord* const word = word_of(keys_of(target), named.substr(at, end - at));
-    if (word == nullptr) return message;
-    options += (options.empty() ? "" : std::string(kAnd)) + std::string(word->option);
+    const auto word = word_of(target, named.substr(at, end - at));
+    if (!word) return message;
+    options += (options.empty() ? "" : std::string(kAnd)) + std::string(*word);
     at = end + kAnd.size();
   }
   std::string rest = message.substr(options.empty() ? colon + 2 : colon);

@@ -111,11 +111,6 @@ Expected<Directives> directives_of(std::string_view head, const std::string& nam
   return found;
 }
 
-template <class Value>
-void fill(std::optional<Value>& into, std::optional<Value> from) {
-  if (!into) into = std::move(from);
-}
-
 /// As `submit` would have it; what it has no equal for goes to the warnings.
 std::vector<std::string> translated(const Directive& line, std::vector<std::string>& warnings) {
   std::vector<std::string> words;
@@ -188,7 +183,9 @@ std::optional<Error> whole_line(const std::vector<std::string>& command, const s
 }  // namespace
 
 void fill_in(JobOptions& into, JobOptions from) {
-  for (const auto option : kJobTexts) fill(into.*option, std::move(from.*option));
+  for (auto& [option, value] : from.typed) {
+    if (!into[option]) into[option] = std::move(value);
+  }
   into.environment.insert(into.environment.begin(), from.environment.begin(),
                           from.environment.end());
   into.exclusive = into.exclusive || from.exclusive;
@@ -226,13 +223,13 @@ Expected<std::vector<std::string>> read_script(JobOptions& options, const Caller
   auto warnings = read_directives(options, *found);
   if (!warnings) return std::unexpected(warnings.error());
   if (!found->sbatch.empty()) {  // of what it wants to know berthd tells the rest
-    const std::string name = options.name.value_or(program.substr(program.rfind('/') + 1));
+    const std::string name = options["--name"].value_or(program.substr(program.rfind('/') + 1));
     options.environment.insert(options.environment.begin(),
                                {std::string(kTellsSlurm), "SLURM_JOB_NAME=" + name,
                                 "SLURM_SUBMIT_DIR=" + caller.directory});
   }
   // The job's folder may be another than the one in which the script was named.
-  program = options.directory ? path : has_folder ? program : "./" + program;
+  program = options["--cwd"] ? path : has_folder ? program : "./" + program;
   if (::access(path.c_str(), X_OK) == 0) return warnings;
   auto interpreter = interpreter_of(*head);
   if (interpreter.front().empty()) return warnings;

@@ -26,6 +26,7 @@
 #include "core/array_text.hpp"
 #include "core/conditions.hpp"
 #include "core/handle.hpp"
+#include "core/job_fields.hpp"
 #include "core/limits.hpp"
 #include "core/saving_text.hpp"
 #include "core/words.hpp"
@@ -37,13 +38,24 @@ namespace {
 
 constexpr auto kLastJobNumber = static_cast<std::int64_t>(limits::kLastJob.value());
 
-// The groups of options in the help and on the manual page.
-constexpr auto kNeeds = "What it needs";
-constexpr auto kWhen = "When it starts, and for how long";
-constexpr auto kRuns = "What it runs with";
-constexpr auto kFailure = "Before it ends, and after a failure";
-constexpr auto kTells = "What you see of it";
-constexpr auto kPolicies = "For some policies";
+/// In the help and on the manual page.
+constexpr const char* title_of(FieldGroup group) {
+  switch (group) {
+    case FieldGroup::Needs:
+      return "What it needs";
+    case FieldGroup::When:
+      return "When it starts, and for how long";
+    case FieldGroup::Runs:
+      return "What it runs with";
+    case FieldGroup::Failure:
+      return "Before it ends, and after a failure";
+    case FieldGroup::Tells:
+      return "What you see of it";
+    case FieldGroup::Policies:
+      return "For some policies";
+  }
+  return "";
+}
 
 std::unexpected<Error> refuse(std::string_view option, std::string_view value,
                               std::string_view why) {
@@ -51,44 +63,9 @@ std::unexpected<Error> refuse(std::string_view option, std::string_view value,
               std::string(option) + " " + std::string(value) + ": " + std::string(why));
 }
 
-/// The options one by one into the body; remembers the first that makes no sense.
-class Body {
- public:
-  explicit Body(Json& json) : json_(json) {}
-
-  /// Takes a typed value through `parse` and writes it with `write`.
-  template <class Parse, class Write>
-  void take(std::string_view option, const std::optional<std::string>& typed, Parse parse,
-            Write write) {
-    if (!typed || failed_) return;
-    const auto value = parse(*typed);
-    if (value) {
-      write(json_, *value);
-    } else {
-      failed_ = refuse(option, *typed, value.error().message).error();
-    }
-  }
-  const std::optional<Error>& failed() const { return failed_; }
-
- private:
-  Json& json_;
-  std::optional<Error> failed_;
-};
-
 Expected<std::string> well_formed(const std::string& text) {
   if (is_utf8(text)) return text;
   return fail(ErrorCode::InvalidArgument, "is not UTF-8");
-}
-
-/// `--vram max` is the whole GPU, alone.
-void take_vram(Body& body, const JobOptions& options) {
-  if (options.vram == "max") {
-    body.take("--vram", options.vram, well_formed,
-              [](Json& json, const std::string&) { json["exclusive"] = true; });
-    return;
-  }
-  body.take("--vram", options.vram, parse_size,
-            [](Json& json, Bytes size) { json["vram_bytes"] = size.raw(); });
 }
 
 /// Handles of numbers into `{job, when}`, and `task` of some of an array's.
@@ -123,7 +100,8 @@ Expected<Json> jobs_after(std::string_view typed, const char* when) {
 }
 
 /// `exit:75`, `75,exit:76`, `gpu-failure,exit:75`.
-Expected<Json> requeue_causes(std::string_view typed) {
+Expected<Json> requeue_causes(const std::string& list_typed, Instant) {
+  const std::string_view typed = list_typed;
   Json list = Json::array();
   for (std::size_t at = 0; at <= typed.size();) {
     const std::size_t comma = std::min(typed.find(',', at), typed.size());
@@ -146,7 +124,8 @@ Expected<Json> requeue_causes(std::string_view typed) {
 }
 
 /// `2`, `0,2`, `0-3,6`.
-Expected<Json> gpu_indices(std::string_view typed) {
+Expected<Json> gpu_indices(const std::string& list_typed, Instant) {
+  const std::string_view typed = list_typed;
   Json list = Json::array();
   for (std::size_t at = 0; at <= typed.size();) {
     const std::size_t comma = std::min(typed.find(',', at), typed.size());
@@ -187,132 +166,129 @@ Expected<WarningSignal> parse_signal(std::string_view typed) {
 
 double in_seconds(Duration time) { return static_cast<double>(micros(time)) / 1e6; }
 
-/// How many GPUs, and which the job accepts.
-void take_gpus(Body& body, const JobOptions& options) {
-  body.take(
-      "--gpus", options.gpus,
-      [](const std::string& text) { return parse_count(text, limits::kMostGpus); },
-      [](Json& to, std::int64_t count) { to["gpus"] = count; });
-  body.take("--gpu-type", options.gpu_types, well_formed, [](Json& to, std::string_view names) {
-    Json& list = to["gpu_types"] = Json::array();
-    for (std::size_t at = 0; at <= names.size();) {
-      const std::size_t comma = std::min(names.find(',', at), names.size());
-      list.push_back(std::string(names.substr(at, comma - at)));
-      at = comma + 1;
-    }
-  });
-  body.take("--gpu-index", options.gpu_index, gpu_indices,
-            [](Json& to, Json indices) { to["gpu_indices"] = std::move(indices); });
-}
+/// What was typed of a field, as the API has it; `now` is since 1970.
+using FieldText = Expected<Json> (*)(const std::string& typed, Instant now);
 
-/// What policies read and nothing enforces.
-void take_hints(Body& body, const JobOptions& options, const Caller& caller) {
-  const auto take_count = [&](std::string_view option, const std::optional<std::string>& typed,
-                              const char* key, std::int64_t most) {
-    body.take(
-        option, typed, [=](const std::string& text) { return parse_count(text, most); },
-        [=](Json& to, std::int64_t count) { to[key] = count; });
-  };
-  const auto take_text = [&](std::string_view option, const std::optional<std::string>& typed,
-                             const char* key) {
-    body.take(option, typed, well_formed,
-              [=](Json& to, const std::string& text) { to[key] = text; });
-  };
-  take_count("--min-gpus", options.min_gpus, "min_gpus", limits::kMostGpus);
-  take_count("--max-gpus", options.max_gpus, "max_gpus", limits::kMostGpus);
-  take_count("--gpu-milli", options.gpu_milli, "gpu_milli", kWholeGpu.raw());
-  take_count("--gpu-processes", options.gpu_processes, "gpu_processes", limits::kMostGpuProcesses);
-  take_count("--priority", options.priority, "priority", limits::kMostPriority);
-  take_count("--batch", options.batch, "batch", limits::kMostBatch);
-  take_text("--group", options.group, "job_group");
-  take_text("--model", options.model, "model");
-  take_text("--share", options.share, "share");
-  body.take("--estimate", options.estimate, parse_duration,
-            [](Json& to, Duration time) { to["estimate_seconds"] = in_seconds(time); });
-  body.take("--deadline", options.deadline, parse_duration, [&](Json& to, Duration time) {
-    to["deadline_at"] = in_seconds(caller.now + time - kStart);
-  });
-}
-
-/// What it waits for beside a place.
-void take_conditions(Body& body, const JobOptions& options, const Caller& caller) {
-  for (const auto& [option, typed, when] :
-       {std::tuple("--after", &options.after, "after-ok"),
-        {"--after-ok", &options.after_ok, "after-ok"},
-        {"--after-any", &options.after_any, "after-any"},
-        {"--after-notok", &options.after_notok, "after-notok"}}) {
-    body.take(
-        option, *typed, [when](const std::string& text) { return jobs_after(text, when); },
-        [](Json& to, const Json& jobs) {
-          for (const Json& job : jobs) to["after"].push_back(job);
-        });
+Expected<Json> type_names(const std::string& names, Instant) {
+  if (auto text = well_formed(names); !text) return std::unexpected(text.error());
+  Json list = Json::array();
+  for (std::size_t at = 0; at <= names.size();) {
+    const std::size_t comma = std::min(names.find(',', at), names.size());
+    list.push_back(names.substr(at, comma - at));
+    at = comma + 1;
   }
-  body.take(
-      "--begin", options.begin,
-      [&](const std::string& text) { return parse_begin(text, caller.now); },
-      [](Json& to, Instant at) { to["begin_at"] = in_seconds(at - kStart); });
-  body.take(
-      "--array", options.array,
-      [](const std::string& text) -> Expected<std::string> {
-        if (const auto array = parse_array(text); !array) return std::unexpected(array.error());
-        return text;
-      },
-      [](Json& to, const std::string& text) { to["array"] = text; });
-  body.take("--unique", options.unique, well_formed,
-            [](Json& to, const std::string& key) { to["unique"] = key; });
-  body.take("--requeue-on", options.requeue_on, requeue_causes,
-            [](Json& to, const Json& causes) { to["requeue_on"] = causes; });
-  body.take("--on-preempt", options.on_preempt, parse_saving, [](Json& to, const Saving& saving) {
-    to["on_preempt"] = {{"signal", signal_name(saving.signal)},
-                        {"grace_seconds", in_seconds(saving.grace)}};
-  });
-  body.take("--output", options.output, well_formed,
-            [](Json& to, const std::string& path) { to["output"] = path; });
+  return list;
 }
 
-std::optional<Error> take_amounts(Json& json, const JobOptions& options, const Caller& caller) {
-  Body body(json);
-  take_hints(body, options, caller);
-  take_conditions(body, options, caller);
-  take_vram(body, options);
-  take_gpus(body, options);
-  body.take("--cpus", options.cpus, parse_cores,
-            [](Json& to, CpuMilli cores) { to["cpus"] = static_cast<double>(cores.raw()) / 1000; });
-  body.take("--mem", options.mem, parse_size,
-            [](Json& to, Bytes size) { to["mem_bytes"] = size.raw(); });
-  body.take(
-      "--pids", options.pids,
-      [](const std::string& text) { return parse_count(text, limits::kMostProcesses); },
-      [](Json& to, std::int64_t count) { to["pids"] = count; });
-  body.take("--time", options.time, parse_duration,
-            [](Json& to, Duration time) { to["time_limit_seconds"] = in_seconds(time); });
-  body.take("--signal", options.signal, parse_signal, [](Json& to, const WarningSignal& warning) {
-    to["warning_signal"] = warning.signal;
-    if (warning.before) to["warning_seconds"] = in_seconds(*warning.before);
-  });
-  body.take("--notify", options.notify, well_formed,
-            [](Json& to, const std::string& whom) { to["notify"] = whom; });
-  body.take("--notify-on", options.notify_on, well_formed,
-            [](Json& to, const std::string& occasions) { to["notify_on"] = occasions; });
-  body.take(
-      "--retries", options.retries,
-      [](const std::string& text) { return parse_count(text, limits::kMostRetries); },
-      [](Json& to, std::int64_t count) { to["retries"] = count; });
-  body.take(
-      "--class", options.job_class,
-      [](const std::string& text) -> Expected<DurationClass> {
-        if (const auto found = from_word<DurationClass>(text)) return *found;
-        return fail(ErrorCode::InvalidArgument, "is none of " + all_words<DurationClass>());
-      },
-      [](Json& to, DurationClass is) { to["class"] = word_for(is); });
-  body.take("--name", options.name, well_formed,
-            [](Json& to, const std::string& name) { to["name"] = name; });
-  if (body.failed()) return body.failed();
-  if (json.contains("vram_bytes") && json.value("gpus", 1) == 0) {
-    return refuse("--vram", *options.vram, "with --gpus 0: a job without GPUs has no GPU memory")
-        .error();
+Expected<Json> class_word(const std::string& typed, Instant) {
+  if (from_word<DurationClass>(typed)) return typed;
+  return fail(ErrorCode::InvalidArgument, "is none of " + all_words<DurationClass>());
+}
+
+Expected<Json> array_text(const std::string& typed, Instant) {
+  if (const auto array = parse_array(typed); !array) return std::unexpected(array.error());
+  return typed;
+}
+
+Expected<Json> saving_asked(const std::string& typed, Instant) {
+  const auto saving = parse_saving(typed);
+  if (!saving) return std::unexpected(saving.error());
+  return Json{{"signal", signal_name(saving->signal)},
+              {"grace_seconds", in_seconds(saving->grace)}};
+}
+
+Expected<Json> time_from_now(const std::string& typed, Instant now) {
+  const auto time = parse_duration(typed);
+  return time ? Expected<Json>(in_seconds(now + *time - kStart)) : std::unexpected(time.error());
+}
+
+Expected<Json> begin_asked(const std::string& typed, Instant now) {
+  const auto at = parse_begin(typed, now);
+  return at ? Expected<Json>(in_seconds(*at - kStart)) : std::unexpected(at.error());
+}
+
+/// Of the fields whose kind does not say how they are typed.
+constexpr auto kFieldTexts = std::to_array<std::pair<std::string_view, FieldText>>({
+    {"array", array_text},
+    {"begin_at", begin_asked},
+    {"class", class_word},
+    {"deadline_at", time_from_now},
+    {"gpu_indices", gpu_indices},
+    {"gpu_types", type_names},
+    {"on_preempt", saving_asked},
+    {"requeue_on", requeue_causes},
+});
+
+Expected<Json> value_of(const JobField& field, const std::string& typed, Instant now) {
+  const auto json_of = [](const auto& parsed, auto in_json) {
+    return parsed ? Expected<Json>(in_json(*parsed)) : std::unexpected(parsed.error());
+  };
+  const auto* const own =
+      std::ranges::find(kFieldTexts, field.name, &std::pair<std::string_view, FieldText>::first);
+  if (own != kFieldTexts.end()) return own->second(typed, now);
+  switch (field.kind) {
+    case FieldKind::Flag:
+      return typed == "yes";
+    case FieldKind::Count:
+      return json_of(parse_count(typed, field.range.most),
+                     [](std::int64_t count) { return count; });
+    case FieldKind::Size:
+      return json_of(parse_size(typed), [](Bytes size) { return size.raw(); });
+    case FieldKind::Cores:
+      return json_of(parse_cores(typed),
+                     [](CpuMilli cores) { return static_cast<double>(cores.raw()) / 1000; });
+    case FieldKind::Time:
+      return json_of(parse_duration(typed), in_seconds);
+    default:
+      return json_of(well_formed(typed), [](const std::string& text) { return text; });
   }
-  return std::nullopt;
+}
+
+/// What was typed of those fields that `is_asked`, into the body.
+template <class IsAsked>
+Expected<void> take_fields(Json& json, const JobOptions& options, Instant now, IsAsked is_asked) {
+  for (const JobField& field : kJobFields) {
+    const std::string_view option = field.option.name;
+    if (field.option.type.empty() || !is_asked(field) || !options[option]) continue;
+    const std::string& typed = *options[option];
+    const auto value = value_of(field, typed, now);
+    if (!value) return refuse(option, typed, value.error().message);
+    json[std::string(field.name)] = *value;
+  }
+  return {};
+}
+
+/// What it waits for, and the signal before its end: these are more than one option, or field.
+Expected<void> take_rest(Json& json, const JobOptions& options) {
+  for (const auto& [option, when] : {std::pair("--after", "after-ok"),
+                                     {"--after-ok", "after-ok"},
+                                     {"--after-any", "after-any"},
+                                     {"--after-notok", "after-notok"}}) {
+    const auto& typed = options[option];
+    if (!typed) continue;
+    const auto jobs = jobs_after(*typed, when);
+    if (!jobs) return refuse(option, *typed, jobs.error().message);
+    for (const Json& job : *jobs) json["after"].push_back(job);
+  }
+  const auto& typed = options["--signal"];
+  if (!typed) return {};
+  const auto warning = parse_signal(*typed);
+  if (!warning) return refuse("--signal", *typed, warning.error().message);
+  json["warning_signal"] = warning->signal;
+  if (warning->before) json["warning_seconds"] = in_seconds(*warning->before);
+  return {};
+}
+
+/// `--vram max` is the whole GPU, alone.
+Expected<void> take_amounts(Json& json, const JobOptions& options, const Caller& caller) {
+  const auto& vram = options["--vram"];
+  if (vram == "max") json["exclusive"] = true;
+  auto done = take_fields(json, options, caller.now, [&](const JobField& field) {
+    return field.name != "vram_bytes" || vram != "max";
+  });
+  if (done) done = take_rest(json, options);
+  if (!done || !json.contains("vram_bytes") || json.value("gpus", 1) != 0) return done;
+  return refuse("--vram", *vram, "with --gpus 0: a job without GPUs has no GPU memory");
 }
 
 std::string_view name_of(std::string_view variable) {
@@ -380,18 +356,18 @@ std::vector<std::string> typed_variables(const JobOptions& options,
 }
 
 Expected<std::string> directory_of(const JobOptions& options, const Caller& caller) {
-  if (!options.directory) {
+  if (!options["--cwd"]) {
     if (is_utf8(caller.directory)) return caller.directory;
     return fail(ErrorCode::InvalidArgument, "the working directory's name is not UTF-8");
   }
-  const auto path = std::filesystem::path(caller.directory) / *options.directory;
+  const auto path = std::filesystem::path(caller.directory) / *options["--cwd"];
   struct stat status{};
-  if (options.directory->empty()) return refuse("--cwd", "''", "is not a folder");
+  if (options["--cwd"]->empty()) return refuse("--cwd", "''", "is not a folder");
   if (!is_utf8(path.string())) return refuse("--cwd", "DIR", "is not UTF-8");
   if (stat(path.c_str(), &status) != 0) {
-    return refuse("--cwd", *options.directory, std::strerror(errno));
+    return refuse("--cwd", *options["--cwd"], std::strerror(errno));
   }
-  if (!S_ISDIR(status.st_mode)) return refuse("--cwd", *options.directory, "is not a folder");
+  if (!S_ISDIR(status.st_mode)) return refuse("--cwd", *options["--cwd"], "is not a folder");
   return path.lexically_normal().string();
 }
 
@@ -400,7 +376,7 @@ std::string own_address() { return facts_here("").user + "@localhost"; }
 
 /// A script's own name is in what was typed: now its interpreter may stand before it.
 std::string name_of_job(const JobOptions& options, const JobOptions& typed) {
-  if (options.name || typed.command.empty()) return options.name.value_or("");
+  if (options["--name"] || typed.command.empty()) return options["--name"].value_or("");
   const std::string& program = typed.command.front();
   return program.substr(program.rfind('/') + 1);
 }
@@ -416,120 +392,112 @@ std::optional<Error> unfit_word(const std::vector<std::string>& command) {
 
 }  // namespace
 
+const std::optional<std::string>& JobOptions::operator[](std::string_view option) const {
+  static const std::optional<std::string> kNothing;
+  const auto found = typed.find(option);
+  return found == typed.end() ? kNothing : found->second;
+}
+
+namespace {
+
+/// An option with a value.
+CLI::Option* add_value(CLI::App& verb, JobOptions& options, const FieldOption& option,
+                       const std::string& help) {
+  const std::string names = std::string(option.letter) + std::string(option.name);
+  return verb.add_option(names, options[option.name], help)
+      ->type_name(std::string(option.type))
+      ->group(title_of(option.group));
+}
+
+/// Those of the rows of one group that these verbs have.
+void add_fields(CLI::App& verb, JobOptions& options, FieldGroup group, FieldVerbs verbs) {
+  for (const JobField& field : kJobFields) {
+    const FieldOption& option = field.option;
+    const bool is_one = !option.type.empty() && option.group == group;
+    if (!is_one || option.verbs != verbs) continue;
+    const std::string fallback(field.fallback);
+    CLI::Option* const added =
+        add_value(verb, options, option,
+                  std::string(field.meaning) + (fallback.empty() ? "" : " [" + fallback + "]"));
+    if (field.kind == FieldKind::Flag) added->check(CLI::IsMember({"yes", "no"}));
+  }
+}
+
+/// The option of a field that has no value.
+void add_switch(CLI::App& verb, bool& target, std::string_view name, FieldGroup group) {
+  const JobField& field = *find_job_field(name);
+  verb.add_flag(std::string(field.option.name), target, std::string(field.meaning))
+      ->group(title_of(group));
+}
+
+}  // namespace
+
 void add_job_options(CLI::App& verb, JobOptions& options) {
   verb.prefix_command();
-  const char* group = kNeeds;
-  const auto option = [&](const char* name, auto& value, const char* type, const char* help) {
-    return verb.add_option(name, value, help)->type_name(type)->group(group);
+  const auto option = [&](FieldGroup group, const char* name, const char* type, const char* help) {
+    add_value(verb, options, {.name = name, .type = type, .group = group}, help);
   };
-  option("--vram", options.vram, "SIZE", "Memory on each GPU, as 10G; max: the whole GPU, alone.");
-  option("--vram-shrink", options.vram_shrink, "yes|no",
-         "After a warm-up, charge what the job held most and a margin.")
-      ->check(CLI::IsMember({"yes", "no"}));
-  option("--gpus", options.gpus, "N", "Number of GPUs; 0 for none. [1]");
-  option("--min-gpus", options.min_gpus, "N", "Fewest GPUs, under elastic policies.");
-  option("--max-gpus", options.max_gpus, "N", "Most GPUs, under elastic policies.");
-  option("--gpu-type", options.gpu_types, "TYPES",
-         "Accepted types, separated by commas; see berth gpus.");
-  option("--gpu-index", options.gpu_index, "GPUS",
-         "Accepted GPUs, as 0,2 or 0-3; without --gpus all of them.");
-  option("--share", options.share, "MODE",
-         "exclusive, timeslice, mps, or mig:PROFILE: an instance like mig:3g.40gb.");
-  option("--gpu-milli", options.gpu_milli, "N", "Thousandths of each GPU's compute.");
-  option("--gpu-processes", options.gpu_processes, "N",
-         "Processes on each GPU, as ranks of MPI; each is charged a context. [1]");
-  option("--cpus", options.cpus, "CORES", "CPU cores, as 0.5.");
-  option("--mem", options.mem, "SIZE", "Host memory, as 16G.");
-  option("--pids", options.pids, "N", "Most processes and threads at once.");
-  verb.add_flag("--exclusive", options.exclusive, "Share the GPUs with no other job.")
-      ->group(group);
+  add_fields(verb, options, FieldGroup::Needs, FieldVerbs::RunAndSubmit);
+  add_switch(verb, options.exclusive, "exclusive", FieldGroup::Needs);
 
-  group = kWhen;
-  option("--class", options.job_class, "CLASS", "One of short, medium, long, service. [medium]");
-  option("--time", options.time, "DURATION", "Time limit, as 90s, 30min, 1h30m, 2d, 1:30:00.");
-  option("--estimate", options.estimate, "DURATION",
-         "Expected run time; the job is not ended then. [learned from runs of the same program]");
-  option("--deadline", options.deadline, "DURATION", "Time from now by which the job should end.");
-  option("--priority", options.priority, "N",
-         "Larger goes first among your own waiting jobs, and under policy priority among all. [0]");
-  option("--after", options.after, "JOBS", "Start once these have ended well: 7, 7,9-12, 7_3.");
-  option("--after-ok", options.after_ok, "JOBS", "The same.");
-  option("--after-any", options.after_any, "JOBS", "Start once these have ended.");
-  option("--after-notok", options.after_notok, "JOBS", "Start once these have ended, not well.");
+  add_fields(verb, options, FieldGroup::When, FieldVerbs::RunAndSubmit);
+  option(FieldGroup::When, "--after", "JOBS", "Start once these have ended well: 7, 7,9-12, 7_3.");
+  option(FieldGroup::When, "--after-ok", "JOBS", "The same.");
+  option(FieldGroup::When, "--after-any", "JOBS", "Start once these have ended.");
+  option(FieldGroup::When, "--after-notok", "JOBS", "Start once these have ended, not well.");
 
-  group = kRuns;
   // One value each, so that the command's words are not taken for more of them.
-  option("--env", options.environment, "NAME=VALUE", "A variable; NAME alone must be set here.")
+  verb.add_option("--env", options.environment, "A variable; NAME alone must be set here.")
+      ->type_name("NAME=VALUE")
+      ->group(title_of(FieldGroup::Runs))
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->allow_extra_args(false);
-  option("--cwd", options.directory, "DIR", "Working directory. [here]");
-  verb.add_flag("--snapshot{.}", options.snapshot,
+  option(FieldGroup::Runs, "--cwd", "DIR", "Working directory. [here]");
+  verb.add_flag("--snapshot{.}", options["--snapshot"],
                 "Run in a copy of the code made now: of the git work tree or --snapshot=DIR.")
       ->type_name("DIR")
-      ->group(group);
-  option("--snapshot-exclude", options.snapshot_exclude, "PATTERNS",
+      ->group(title_of(FieldGroup::Runs));
+  option(FieldGroup::Runs, "--snapshot-exclude", "PATTERNS",
          "Not copied but linked, as data,*.pt; git's ignored files are so, too.");
-  option("--snapshot-limit", options.snapshot_limit, "SIZE", "Largest copy. [1G]");
+  option(FieldGroup::Runs, "--snapshot-limit", "SIZE", "Largest copy. [1G]");
 
-  group = kFailure;
-  option("--signal", options.signal, "SIGNAL@TIME",
+  option(FieldGroup::Failure, "--signal", "SIGNAL@TIME",
          "Send the job a signal this long before its time limit, as USR1@60s.");
-  option("--retries", options.retries, "N", "Restarts with more GPU memory after running out. [0]");
-  option("--requeue-on", options.requeue_on, "CAUSES",
-         "Run again after these, as exit:75 or gpu-failure.");
-  option("--on-preempt", options.on_preempt, "HOW",
-         "How the job saves its state before it gives way, as signal:USR1,grace=60s.");
-
-  group = kTells;
-  option("--name", options.name, "NAME", "Name of the job in lists.");
-  option("--notify", options.notify, "ADDRESS",
-         "Send a message when the job ends: a mail or web address, or a shell command.");
-  option("--notify-on", options.notify_on, "EVENTS",
-         "Some of start,end,fail,idle,overuse [end]; without --notify by mail to you.");
-
-  group = kPolicies;
-  option("--group", options.group, "NAME", "Group of your jobs that belong together.");
-  option("--model", options.model, "NAME", "Model the job runs, as the table of speeds names it.");
-  option("--batch", options.batch, "N", "Samples per step, on all GPUs together.");
+  for (const FieldGroup group : {FieldGroup::Failure, FieldGroup::Tells, FieldGroup::Policies}) {
+    add_fields(verb, options, group, FieldVerbs::RunAndSubmit);
+  }
 }
 
 void add_submit_options(CLI::App& verb, JobOptions& options) {
-  const char* group = kWhen;
-  const auto option = [&](const char* name, auto& value, const char* type, const char* help) {
-    verb.add_option(name, value, help)->type_name(type)->group(group);
-  };
-  option("--begin", options.begin, "TIME", "Do not start before: +2h, 22:00, 2026-11-24T22:00.");
-  option("--array", options.array, "TASKS",
-         "One job for each: 1-100, 0,3,7-9, 1-100%8 (8 at once).");
-  option("--unique", options.unique, "KEY",
-         "Submit nothing if a job of yours with this key waits or runs.");
-  verb.add_flag("--hold", options.hold, "Keep the job from starting until `berth release`.")
-      ->group(group);
-  group = kTells;
-  option("-o,--output", options.output, "FILE",
-         "Write output there, too; %j job, %A array, %a task, %x name, %u user.");
+  add_fields(verb, options, FieldGroup::When, FieldVerbs::Submit);
+  add_switch(verb, options.hold, "held", FieldGroup::When);
+  add_fields(verb, options, FieldGroup::Tells, FieldVerbs::Submit);
+}
+
+void add_update_options(CLI::App& verb, JobOptions& options) {
+  for (const JobField& field : kJobFields) {
+    if (field.set != FieldSet::WhileItWaits) continue;
+    std::string help(field.meaning.substr(0, field.meaning.find(';')));
+    if (!help.ends_with('.')) help += '.';
+    verb.add_option(std::string(field.option.name), options[field.option.name], help)
+        ->type_name(std::string(field.option.type));
+  }
 }
 
 Expected<Json> change_of(const JobOptions& options) {
   Json json = Json::object();
-  Body body(json);
-  body.take("--vram", options.vram, parse_size,
-            [](Json& to, Bytes size) { to["vram_bytes"] = size.raw(); });
-  body.take("--time", options.time, parse_duration,
-            [](Json& to, Duration time) { to["time_limit_seconds"] = in_seconds(time); });
-  body.take("--name", options.name, well_formed,
-            [](Json& to, const std::string& name) { to["name"] = name; });
-  body.take(
-      "--priority", options.priority,
-      [](const std::string& text) { return parse_count(text, limits::kMostPriority); },
-      [](Json& to, std::int64_t priority) { to["priority"] = priority; });
-  take_gpus(body, options);
-  if (body.failed()) return std::unexpected(*body.failed());
+  const auto may_change = [](const JobField& field) { return field.set == FieldSet::WhileItWaits; };
+  if (auto done = take_fields(json, options, kStart, may_change); !done) {
+    return std::unexpected(done.error());
+  }
   if (!json.empty()) return json;
-  return fail(ErrorCode::InvalidArgument,
-              "nothing is to be changed; give --vram, --time, --gpus, --gpu-type, --gpu-index, "
-              "--name or --priority");
+  std::string all;
+  for (const JobField& field : kJobFields) {
+    if (may_change(field)) all += (all.empty() ? "" : ", ") + std::string(field.option.name);
+  }
+  all.replace(all.rfind(", "), 2, " or ");
+  return fail(ErrorCode::InvalidArgument, "nothing is to be changed; give " + all);
 }
 
 Expected<Caller> this_caller() {
@@ -553,14 +521,17 @@ Expected<Submission> submission_of(const JobOptions& typed, const Caller& caller
   auto left_out = read_script(options, caller);
   if (!left_out) return std::unexpected(left_out.error());
   made.warnings = std::move(*left_out);
-  if (options.notify_on && !options.notify) options.notify = own_address();
-  if (options.output) {
-    options.output = filled_pattern(*options.output, facts_here(name_of_job(options, typed)));
+  if (options["--notify-on"] && !options["--notify"]) options["--notify"] = own_address();
+  if (options["--output"]) {
+    options["--output"] =
+        filled_pattern(*options["--output"], facts_here(name_of_job(options, typed)));
   }
   if (auto unfit = unfit_word(options.command)) return std::unexpected(*unfit);
   const auto directory = directory_of(options, caller);
   if (!directory) return std::unexpected(directory.error());
-  if (auto failed = take_amounts(made.body, options, caller)) return std::unexpected(*failed);
+  if (auto done = take_amounts(made.body, options, caller); !done) {
+    return std::unexpected(done.error());
+  }
   auto environment = sound(caller, made.warnings);
   shim::drop_inherited(environment);  // here, as what is typed stays whatever berth set before
   if (std::ranges::find(options.environment, kTellsSlurm) != options.environment.end()) {
@@ -571,7 +542,7 @@ Expected<Submission> submission_of(const JobOptions& typed, const Caller& caller
   if (auto failed = set_typed(environment, options, caller)) return std::unexpected(*failed);
   auto foreseen = look_ahead({.directory = *directory,
                               .command = options.command,
-                              .output = options.output.value_or(""),
+                              .output = options["--output"].value_or(""),
                               .environment = environment});
   if (!foreseen) return std::unexpected(foreseen.error());
   std::ranges::move(*foreseen, std::back_inserter(made.warnings));
@@ -584,14 +555,13 @@ Expected<Submission> submission_of(const JobOptions& typed, const Caller& caller
   made.body["environment"] = std::move(environment);
   made.body["umask"] = caller.umask & 0777;
   if (options.exclusive) made.body["exclusive"] = true;
-  if (options.vram_shrink) made.body["vram_shrink"] = *options.vram_shrink == "yes";
   if (options.hold) made.body["held"] = true;
-  if (options.snapshot) {
-    made.snapshot = {.folder = *options.snapshot == "." ? "" : *options.snapshot,
-                     .exclude = options.snapshot_exclude,
-                     .limit = options.snapshot_limit};
-  } else if (options.snapshot_exclude || options.snapshot_limit) {
-    return refuse("--snapshot-exclude", options.snapshot_exclude.value_or(""),
+  if (options["--snapshot"]) {
+    made.snapshot = {.folder = *options["--snapshot"] == "." ? "" : *options["--snapshot"],
+                     .exclude = options["--snapshot-exclude"],
+                     .limit = options["--snapshot-limit"]};
+  } else if (options["--snapshot-exclude"] || options["--snapshot-limit"]) {
+    return refuse("--snapshot-exclude", options["--snapshot-exclude"].value_or(""),
                   "without --snapshot: nothing is copied");
   }
   return made;

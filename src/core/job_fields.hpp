@@ -74,12 +74,15 @@ struct FieldMember {
 /// The groups of options in the help and on the manual page.
 enum class FieldGroup : std::uint8_t { Needs, When, Runs, Failure, Tells, Policies };
 
+/// Which verbs have the option.
+enum class FieldVerbs : std::uint8_t { RunAndSubmit, Submit };
+
 struct FieldOption {
   std::string_view name = "";  ///< `--vram`; or what stands for it; "": nothing does.
   std::string_view type = "";  ///< Of its value, `SIZE`; "": the option is not made of the row.
   FieldGroup group = FieldGroup::Needs;
-  std::string_view letter = "";  ///< `-o`.
-  bool of_submit_alone = false;  ///< `run` does not have it.
+  FieldVerbs verbs = FieldVerbs::RunAndSubmit;
+  std::string_view letter = "";  ///< `-o,`.
 };
 
 struct JobField {
@@ -314,22 +317,26 @@ inline constexpr auto kJobFields = std::to_array<JobField>({
      .range = limits::kMomentRange,
      .shown = FieldShown::IfSaid,
      .member = number_in_conditions<&Conditions::begin>,
-     .option = {"--begin", "TIME", FieldGroup::When, "", true},
+     .option = {"--begin", "TIME", FieldGroup::When, FieldVerbs::Submit},
      .meaning = "Do not start before: +2h, 22:00, 2026-11-24T22:00.",
      .title = "begins"},
     {.name = "array",
      .kind = FieldKind::Text,
      .shown = FieldShown::Always,
-     .option = {"--array", "TASKS", FieldGroup::When, "", true},
+     .option = {"--array", "TASKS", FieldGroup::When, FieldVerbs::Submit},
      .meaning = "One job for each: 1-100, 0,3,7-9, 1-100%8 (8 at once)."},
     {.name = "unique",
      .kind = FieldKind::Text,
      .range = {0, limits::kMostUnique},
      .shown = FieldShown::Always,  // and hidden from others
      .member = text_in_conditions<&Conditions::unique>,
-     .option = {"--unique", "KEY", FieldGroup::When, "", true},
+     .option = {"--unique", "KEY", FieldGroup::When, FieldVerbs::Submit},
      .meaning = "Submit nothing if a job of yours with this key waits or runs."},
-    {.name = "held", .kind = FieldKind::Flag, .fallback = "false", .option = {"--hold"}},
+    {.name = "held",
+     .kind = FieldKind::Flag,
+     .fallback = "false",
+     .option = {"--hold"},
+     .meaning = "Keep the job from starting until `berth release`."},
 
     {.name = "command",
      .kind = FieldKind::List,
@@ -402,7 +409,7 @@ inline constexpr auto kJobFields = std::to_array<JobField>({
      .kind = FieldKind::Text,
      .range = {0, limits::kMostPath},
      .shown = FieldShown::InDetail,
-     .option = {"--output", "FILE", FieldGroup::Tells, "-o,", true},
+     .option = {"--output", "FILE", FieldGroup::Tells, FieldVerbs::Submit, "-o,"},
      .meaning = "Write output there, too; %j job, %A array, %a task, %x name, %u user."},
 
     {.name = "job_group",

@@ -141,7 +141,7 @@ Expected<Json> plain_amount(const JobField& field, const Json& value) {
 }
 
 /// The number as it is counted; refused beyond the ends of its range.
-Expected<std::int64_t> number_of(const JobField& field, const Json& given) {
+Expected<std::int64_t> field_number(const JobField& field, const Json& given) {
   const std::string name(field.name);
   const auto value = plain_amount(field, given);
   if (!value) return std::unexpected(value.error());
@@ -161,7 +161,7 @@ Expected<std::int64_t> number_of(const JobField& field, const Json& given) {
 }
 
 /// A text is as long as its row says.
-Expected<void> read_text(const JobField& field, Json& value, std::string& target) {
+Expected<void> field_text(const JobField& field, Json& value, std::string& target) {
   const std::string key(field.name);
   if (auto done = read_value(key, value, target); !done) return done;
   return check_bytes(key, target.size(), static_cast<std::size_t>(field.range.most));
@@ -249,7 +249,7 @@ Expected<void> read_share(JobFields& fields, const JobField&, Json& value) {
 
 /// Charges and measurements go in the same steps (see machine.cpp).
 Expected<void> read_vram(JobFields& fields, const JobField& field, Json& value) {
-  const auto bytes = number_of(field, value);
+  const auto bytes = field_number(field, value);
   if (!bytes) return std::unexpected(bytes.error());
   const std::int64_t step = kProbeStep.raw();
   fields.job.spec.request.gpu.vram = Bytes((*bytes + step - 1) / step * step);
@@ -269,12 +269,12 @@ Expected<void> read_attach_field(JobFields& fields, const JobField&, Json& value
 
 /// The member that `Path` leads to, by its type.
 template <auto... Path>
-Expected<void> kept_in(JobFields& fields, const JobField& field, Json& value) {
+Expected<void> field_in(JobFields& fields, const JobField& field, Json& value) {
   auto& target = (fields.*....*Path);
   using Target = std::remove_reference_t<decltype(target)>;
   const std::string key(field.name);
   if constexpr (std::same_as<Target, std::string>) {
-    return read_text(field, value, target);
+    return field_text(field, value, target);
   } else if constexpr (std::is_enum_v<Target>) {
     return read_word(key, value, target);
   } else if constexpr (std::same_as<Target, std::optional<bool>>) {
@@ -282,7 +282,7 @@ Expected<void> kept_in(JobFields& fields, const JobField& field, Json& value) {
   } else if constexpr (requires { read_value(key, value, target); }) {
     return read_value(key, value, target);
   } else {
-    const auto number = number_of(field, value);
+    const auto number = field_number(field, value);
     if (!number) return std::unexpected(number.error());
     if constexpr (std::same_as<Target, std::optional<Duration>>) {
       target = Duration(*number);
@@ -305,28 +305,28 @@ constexpr auto kReaders = std::to_array<FieldReader>({
     {"after", read_after},
     {"array", read_array},
     {"attach", read_attach_field},
-    {"class", kept_in<&JobFields::job, &Submission::spec, &JobSpec::duration_class>},
-    {"command", kept_in<&JobFields::job, &Submission::command, &live::Command::arguments>},
-    {"directory", kept_in<&JobFields::job, &Submission::command, &live::Command::directory>},
-    {"environment", kept_in<&JobFields::environment>},
+    {"class", field_in<&JobFields::job, &Submission::spec, &JobSpec::duration_class>},
+    {"command", field_in<&JobFields::job, &Submission::command, &live::Command::arguments>},
+    {"directory", field_in<&JobFields::job, &Submission::command, &live::Command::directory>},
+    {"environment", field_in<&JobFields::environment>},
     {"exclusive", read_exclusive},
     {"gpu_indices", read_indices},
-    {"gpu_types", kept_in<&JobFields::job, &Submission::gpu_types>},
-    {"held", kept_in<&JobFields::job, &Submission::held>},
-    {"name", kept_in<&JobFields::job, &Submission::name>},
-    {"notify", kept_in<&JobFields::notice, &live::Notice::to>},
+    {"gpu_types", field_in<&JobFields::job, &Submission::gpu_types>},
+    {"held", field_in<&JobFields::job, &Submission::held>},
+    {"name", field_in<&JobFields::job, &Submission::name>},
+    {"notify", field_in<&JobFields::notice, &live::Notice::to>},
     {"notify_on", read_occasions},
     {"on_preempt", read_saving},
-    {"output", kept_in<&JobFields::job, &Submission::command, &live::Command::output>},
-    {"pids", kept_in<&JobFields::job, &Submission::command, &live::Command::processes>},
+    {"output", field_in<&JobFields::job, &Submission::command, &live::Command::output>},
+    {"pids", field_in<&JobFields::job, &Submission::command, &live::Command::processes>},
     {"program_words", read_program_words},
     {"requeue_on", read_codes},
     {"share", read_share},
     {"snapshot", read_snapshot},
-    {"umask", kept_in<&JobFields::job, &Submission::command, &live::Command::umask>},
+    {"umask", field_in<&JobFields::job, &Submission::command, &live::Command::umask>},
     {"vram_bytes", read_vram},
-    {"vram_shrink", kept_in<&JobFields::job, &Submission::vram_shrink>},
-    {"warning_seconds", kept_in<&JobFields::warn_before>},
+    {"vram_shrink", field_in<&JobFields::job, &Submission::vram_shrink>},
+    {"warning_seconds", field_in<&JobFields::warn_before>},
     {"warning_signal", read_signal},
 });
 
@@ -364,11 +364,11 @@ Expected<void> read_field(JobFields& fields, const std::string& key, Json& value
   if (const FieldReader* const reader = reader_of(key)) return reader->read(fields, *field, value);
   if (field->member.set_text != nullptr) {
     std::string text;
-    if (auto done = read_text(*field, value, text); !done) return done;
+    if (auto done = field_text(*field, value, text); !done) return done;
     field->member.set_text(fields.job.spec, std::move(text));
     return {};
   }
-  const auto number = number_of(*field, value);
+  const auto number = field_number(*field, value);
   if (!number) return std::unexpected(number.error());
   field->member.set_number(fields.job.spec, *number);
   return {};

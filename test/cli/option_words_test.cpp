@@ -8,6 +8,7 @@
 #include "cli/program.hpp"
 #include "cli/submission.hpp"
 #include "core/amounts.hpp"
+#include "core/job_fields.hpp"
 
 namespace berth {
 namespace {
@@ -49,27 +50,28 @@ TEST(OptionWords, OtherWordsStay) {
 TEST(OptionWords, EveryKeyOfASubmissionHasAnOption) {
   cli::JobOptions options;
   options.command = {"true"};
-  for (auto* const one : {&options.vram, &options.mem}) {
-    *one = "1G";
+  for (const JobField& field : kJobFields) {
+    if (field.option.type.empty()) continue;
+    const FieldKind kind = field.kind;
+    const bool is_number = kind == FieldKind::Count || kind == FieldKind::Cores;
+    options[field.option.name] = kind == FieldKind::Size   ? "1G"
+                                 : kind == FieldKind::Time ? "10min"
+                                 : kind == FieldKind::Flag ? "yes"
+                                 : is_number               ? "1"
+                                                           : "x";
   }
-  for (auto* const one : {&options.gpus, &options.min_gpus, &options.max_gpus, &options.gpu_milli,
-                          &options.gpu_processes, &options.pids, &options.priority, &options.batch,
-                          &options.retries, &options.gpu_index, &options.after, &options.cpus}) {
-    *one = "1";
+  for (const auto& [option, typed] : {std::pair("--share", "mps"),
+                                      {"--class", "short"},
+                                      {"--signal", "USR1@60s"},
+                                      {"--after", "1"},
+                                      {"--gpu-index", "1"},
+                                      {"--deadline", "10min"},
+                                      {"--requeue-on", "exit:75"},
+                                      {"--on-preempt", "signal:USR1,grace=60s"},
+                                      {"--begin", "+2h"},
+                                      {"--array", "1-4"}}) {
+    options[option] = typed;
   }
-  for (auto* const one : {&options.time, &options.estimate, &options.deadline}) *one = "10min";
-  for (auto* const one : {&options.gpu_types, &options.group, &options.model, &options.name,
-                          &options.notify, &options.notify_on, &options.output, &options.unique}) {
-    *one = "x";
-  }
-  options.share = "mps";
-  options.job_class = "short";
-  options.signal = "USR1@60s";
-  options.requeue_on = "exit:75";
-  options.on_preempt = "signal:USR1,grace=60s";
-  options.begin = "+2h";
-  options.array = "1-4";
-  options.vram_shrink = "yes";
   options.exclusive = options.hold = true;
   const auto made = cli::submission_of(
       options, {.environment = {}, .directory = "/", .umask = 0, .now = kStart + hours(500'000)});
@@ -82,6 +84,23 @@ TEST(OptionWords, EveryKeyOfASubmissionHasAnOption) {
     EXPECT_NE(option, "") << key;
     const bool is_typed = option.starts_with("--");
     EXPECT_TRUE(!is_typed || help.contains(option)) << key;
+  }
+}
+
+TEST(OptionWords, EachVerbHasTheOptionsOfTheTable) {
+  const auto help_of = [](const char* verb) { return test::berth({verb, "--help"}).out; };
+  const std::string submit = help_of("submit");
+  const std::string run = help_of("run");
+  const std::string update = help_of("update");
+  for (const JobField& field : kJobFields) {
+    const std::string option =
+        std::string(field.option.name) + " " + std::string(field.option.type);
+    if (field.option.type.empty()) continue;
+    EXPECT_TRUE(submit.contains(option)) << "berth submit: " << option;
+    EXPECT_EQ(run.contains(option), field.option.verbs == FieldVerbs::RunAndSubmit)
+        << "berth run: " << option;
+    EXPECT_EQ(update.contains(option), field.set == FieldSet::WhileItWaits)
+        << "berth update: " << option;
   }
 }
 

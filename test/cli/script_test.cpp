@@ -87,7 +87,7 @@ TEST_F(Script, WhatIsTypedWinsThenBerthLinesThenTheLaterLine) {
       "#BERTH --vram 2G\n"
       "#SBATCH -c 4\n");
   JobOptions typed;
-  typed.time = "3h";
+  typed["--time"] = "3h";
   const Json body = body_of(typed);
   EXPECT_EQ(body["time_limit_seconds"], 10800.0);
   EXPECT_EQ(body["vram_bytes"], std::int64_t{2} << 30);

@@ -42,26 +42,26 @@ TEST(Submission, SaysNothingThatWasNotAsked) {
 TEST(Submission, HasEveryOption) {
   const Json body = body_of(with([](JobOptions& options) {
     options.command = {"python", "t.py", "--lr", "0.1"};
-    options.vram = "10G";
-    options.gpus = "2";
-    options.cpus = "1.5";
-    options.mem = "512M";
-    options.job_class = "long";
-    options.min_gpus = "1";
-    options.max_gpus = "4";
-    options.gpu_types = "a100,h100";
-    options.gpu_index = "0,2-4,9";
-    options.gpu_milli = "500";
-    options.gpu_processes = "8";
-    options.priority = "3";
-    options.estimate = "2m";
-    options.deadline = "1h";
-    options.group = "sweep";
-    options.model = "vgg16";
-    options.batch = "64";
-    options.time = "1:30:00";
-    options.name = "é";
-    options.directory = "/usr/../";
+    options["--vram"] = "10G";
+    options["--gpus"] = "2";
+    options["--cpus"] = "1.5";
+    options["--mem"] = "512M";
+    options["--class"] = "long";
+    options["--min-gpus"] = "1";
+    options["--max-gpus"] = "4";
+    options["--gpu-type"] = "a100,h100";
+    options["--gpu-index"] = "0,2-4,9";
+    options["--gpu-milli"] = "500";
+    options["--gpu-processes"] = "8";
+    options["--priority"] = "3";
+    options["--estimate"] = "2m";
+    options["--deadline"] = "1h";
+    options["--group"] = "sweep";
+    options["--model"] = "vgg16";
+    options["--batch"] = "64";
+    options["--time"] = "1:30:00";
+    options["--name"] = "é";
+    options["--cwd"] = "/usr/../";
     options.environment = {"B=3", "C=", "A"};
     options.exclusive = true;
     options.hold = true;
@@ -79,15 +79,15 @@ TEST(Submission, HasEveryOption) {
 
 TEST(Submission, SaysWhenItRunsAgainAndHowItSaves) {
   const Json body = body_of(with([](JobOptions& options) {
-    options.requeue_on = "gpu-failure,exit:75";
-    options.on_preempt = "signal:SIGUSR2,grace=2min";
+    options["--requeue-on"] = "gpu-failure,exit:75";
+    options["--on-preempt"] = "signal:SIGUSR2,grace=2min";
   }));
   EXPECT_EQ(body["requeue_on"], *parse_json(R"(["gpu-failure", 75])"));
   EXPECT_EQ(body["on_preempt"], *parse_json(R"({"signal": "USR2", "grace_seconds": 120.0})"));
   const auto refusal = [](const char* how) {
     JobOptions options;
     options.command = {"true"};
-    options.on_preempt = how;
+    options["--on-preempt"] = how;
     return refusal_of(options);
   };
   const std::string kForm = "must be as signal:USR1 or signal:USR1,grace=60s";
@@ -99,33 +99,48 @@ TEST(Submission, SaysWhenItRunsAgainAndHowItSaves) {
             "--on-preempt signal:9: signal '9' is none of HUP, INT, QUIT, USR1, USR2, ALRM, TERM");
 }
 
+TEST(Submission, AnUpdateSaysWhatMayBeChanged) {
+  JobOptions options;
+  EXPECT_EQ(change_of(options).error().message,
+            "nothing is to be changed; give --vram, --gpus, --gpu-type, --gpu-index, --time, "
+            "--priority or --name");
+  options["--retries"] = "3";
+  EXPECT_FALSE(change_of(options));
+  options["--gpu-index"] = "0-1";
+  options["--time"] = "2m";
+  EXPECT_EQ(change_of(options).value(),
+            *parse_json(R"({"gpu_indices": [0, 1], "time_limit_seconds": 120.0})"));
+  options["--vram"] = "max";
+  EXPECT_THAT(change_of(options).error().message, HasSubstr("--vram max: is not a size"));
+}
+
 TEST(Submission, MaxIsTheWholeGpuAlone) {
-  const Json body = body_of(with([](JobOptions& options) { options.vram = "max"; }));
+  const Json body = body_of(with([](JobOptions& options) { options["--vram"] = "max"; }));
   EXPECT_TRUE(is_set(body, "exclusive"));
   EXPECT_FALSE(body.contains("vram_bytes"));
 }
 
 TEST(Submission, RefusesWithOptionValueAndLimit) {
-  EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.vram = "1e99G"; })),
+  EXPECT_EQ(refusal_of(with([](JobOptions& options) { options["--vram"] = "1e99G"; })),
             "--vram 1e99G: is not a size such as 10G, 10GiB, 512M or 1.5G, from 1 byte to 1024T");
-  EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.gpus = "-1"; })),
+  EXPECT_EQ(refusal_of(with([](JobOptions& options) { options["--gpus"] = "-1"; })),
             "--gpus -1: is not a whole number from 0 to 4096");
   static const char* bad = nullptr;  // a function pointer captures nothing
   for (const char* each : {"", "0,", "2-1", "a100", "0-4097", "-1"}) {
     bad = each;
-    EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.gpu_index = bad; })),
+    EXPECT_EQ(refusal_of(with([](JobOptions& options) { options["--gpu-index"] = bad; })),
               "--gpu-index " + std::string(bad) +
                   ": is not a list of GPUs such as 2, 0,2 or 0-3 (berth gpus)");
   }
-  EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.gpu_milli = "1001"; })),
+  EXPECT_EQ(refusal_of(with([](JobOptions& options) { options["--gpu-milli"] = "1001"; })),
             "--gpu-milli 1001: is not a whole number from 0 to 1000");
-  EXPECT_THAT(refusal_of(with([](JobOptions& options) { options.time = "0"; })),
+  EXPECT_THAT(refusal_of(with([](JobOptions& options) { options["--time"] = "0"; })),
               HasSubstr("--time 0: is not a duration"));
-  EXPECT_THAT(refusal_of(with([](JobOptions& options) { options.mem = ""; })),
+  EXPECT_THAT(refusal_of(with([](JobOptions& options) { options["--mem"] = ""; })),
               HasSubstr("--mem : is not a size"));
-  EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.directory = "/nowhere"; })),
+  EXPECT_EQ(refusal_of(with([](JobOptions& options) { options["--cwd"] = "/nowhere"; })),
             "--cwd /nowhere: No such file or directory");
-  EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.directory = "/dev/null"; })),
+  EXPECT_EQ(refusal_of(with([](JobOptions& options) { options["--cwd"] = "/dev/null"; })),
             "--cwd /dev/null: is not a folder");
 }
 

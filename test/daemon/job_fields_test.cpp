@@ -20,7 +20,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string page() { return test::read_file(test::source_dir() / "doc/openapi.yaml"); }
+std::string openapi_page() { return test::read_file(test::source_dir() / "doc/openapi.yaml"); }
 
 /// The lines from this one on that are indented deeper, with it.
 std::string block_of(const std::string& text, const std::string& first) {
@@ -105,7 +105,7 @@ void expect_as_table(const JobField& field, const std::string& property, const s
 }
 
 TEST(JobFieldsOfThePage, AreThoseOfASubmission) {
-  const auto properties = properties_of(block_of(page(), "    Submit:"), 8);
+  const auto properties = properties_of(block_of(openapi_page(), "    Submit:"), 8);
   for (const JobField& field : kJobFields) {
     const std::string where = "doc/openapi.yaml, Submit: " + std::string(field.name);
     const auto found = properties.find(std::string(field.name));
@@ -120,7 +120,7 @@ TEST(JobFieldsOfThePage, AreThoseOfASubmission) {
 
 TEST(JobFieldsOfThePage, AreThoseOfAnUpdate) {
   const auto properties =
-      properties_of(block_of(block_of(page(), "  /v1/jobs/{id}/update:"), "    post:"), 16);
+      properties_of(block_of(block_of(openapi_page(), "  /v1/jobs/{id}/update:"), "    post:"), 16);
   for (const JobField& field : kJobFields) {
     const std::string where = "doc/openapi.yaml, update: " + std::string(field.name);
     const auto found = properties.find(std::string(field.name));
@@ -132,8 +132,8 @@ TEST(JobFieldsOfThePage, AreThoseOfAnUpdate) {
 }
 
 TEST(JobFieldsOfThePage, AreThoseOfAnswers) {
-  const auto row = properties_of(block_of(page(), "    Job:"), 8);
-  const auto detail = properties_of(block_of(page(), "    JobDetail:"), 12);
+  const auto row = properties_of(block_of(openapi_page(), "    Job:"), 8);
+  const auto detail = properties_of(block_of(openapi_page(), "    JobDetail:"), 12);
   for (const JobField& field : kJobFields) {
     const std::string name(field.name == "gpus" ? "gpu_count" : field.name);
     const bool is_of_row = field.shown == FieldShown::Always || field.shown == FieldShown::IfSaid;
