@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "core/amounts.hpp"
+#include "core/job_fields.hpp"
 
 namespace berth::cli {
 
@@ -115,6 +116,16 @@ constexpr auto kForeign = std::to_array<Foreign>({
     {"--user", "-u", "a job is of the user who submits it"},
     {"--timeout", "", "say --time DURATION"},
 });
+
+static_assert(std::ranges::all_of(kForeign,
+                                  [](const Foreign& foreign) {
+                                    const auto is_it = [&](const JobField& field) {
+                                      return field.option.name == foreign.here;
+                                    };
+                                    return foreign.here.empty() ||
+                                           std::ranges::any_of(kJobFields, is_it);
+                                  }),
+              "each option here is one of a job's fields");
 
 /// The part before `=`.
 std::string_view option_of(std::string_view word) { return word.substr(0, word.find('=')); }

@@ -47,7 +47,7 @@ assert held.cancel() and not held.cancel()
 for gpus, granted in ((None, [0, 1]), (1, [1])):
     named = berth.submit(["true"], vram="1G", gpus=gpus, gpu_indices=granted)
     assert named.wait(60)["attempts"][0]["gpus"] == granted, named.show()
-for wrong in ({"gpus": 9}, {"vram": "10"}, {"vram": "ten"}, {"vram": "1G2"}):
+for wrong in ({"gpus": 9}, {"retrys": 1}, {"vram": "10"}, {"vram": "ten"}, {"vram": "1G2"}):
     try:
         berth.submit(["true"], **wrong)
         assert False, wrong
@@ -170,6 +170,7 @@ TEST_F(Programs, ThePythonClientSubmitsAndWaitsAsForFutures) {
   EXPECT_EQ(done.exit_code, 0) << done.err;
   EXPECT_EQ(done.out,
             "asks 9 GPUs, the cluster has 2\n"
+            "retrys: unknown key; doc/openapi.yaml names all; did you mean retries?\n"
             "10: is no size such as 10G or 512M\n"
             "ten: is no size such as 10G or 512M\n"
             "1G2: is no size such as 10G or 512M\n"
