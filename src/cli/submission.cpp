@@ -39,22 +39,11 @@ namespace {
 constexpr auto kLastJobNumber = static_cast<std::int64_t>(limits::kLastJob.value());
 
 /// In the help and on the manual page.
+constexpr auto kGroupTitles = std::to_array<const char*>(
+    {"What it needs", "When it starts, and for how long", "What it runs with",
+     "Before it ends, and after a failure", "What you see of it", "For some policies"});
 constexpr const char* title_of(FieldGroup group) {
-  switch (group) {
-    case FieldGroup::Needs:
-      return "What it needs";
-    case FieldGroup::When:
-      return "When it starts, and for how long";
-    case FieldGroup::Runs:
-      return "What it runs with";
-    case FieldGroup::Failure:
-      return "Before it ends, and after a failure";
-    case FieldGroup::Tells:
-      return "What you see of it";
-    case FieldGroup::Policies:
-      return "For some policies";
-  }
-  return "";
+  return kGroupTitles[static_cast<std::size_t>(group)];
 }
 
 std::unexpected<Error> refuse(std::string_view option, std::string_view value,

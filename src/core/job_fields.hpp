@@ -57,7 +57,7 @@ enum class FieldSet : std::uint8_t {
 /// Which answers have it.
 enum class FieldShown : std::uint8_t {
   Never,
-  Always,    ///< Of each job.
+  Always,    ///< Of each job; `gpus` as `gpu_count`, since `gpus` are those that it has.
   IfSaid,    ///< Of each job that says it.
   InDetail,  ///< Of GET /v1/jobs/{id}.
 };
@@ -118,325 +118,175 @@ constexpr void set_counted(Number& target, std::int64_t count) {
   }
 }
 
-/// What `Path` leads to; `edit` and `at` are how its owner is reached.
-template <class Owner, auto... Path>
-struct MemberAt {
-  static const auto& get(const JobSpec& spec) { return (Owner::at(spec).*....*Path); }
-  static auto& edit(JobSpec& spec) { return (Owner::edit(spec).*....*Path); }
-
-  static constexpr FieldMember number(std::int64_t unsaid) {
-    return {.number = [](const JobSpec& spec) { return counted(get(spec)); },
-            .set_number = [](JobSpec& spec, std::int64_t n) { set_counted(edit(spec), n); },
-            .unsaid = unsaid};
+template <class Value>
+constexpr Value& unboxed(Value& value) {
+  return value;
+}
+template <class Value>
+Value& unboxed(Boxed<Value>& box) {
+  return box.edit();
+}
+template <class Value>
+const Value& unboxed(const Boxed<Value>& box) {
+  return *box;
+}
+/// The member of a member that a path leads to.
+template <class Object, class Member, class... Rest>
+auto& member_at(Object& object, Member member, Rest... rest) {
+  auto& next = unboxed(object.*member);
+  if constexpr (sizeof...(rest) == 0) {
+    return next;
+  } else {
+    return member_at(next, rest...);
   }
-  static constexpr FieldMember text() {
-    return {.text = [](const JobSpec& spec) -> const std::string& { return get(spec); },
-            .set_text = [](JobSpec& spec, std::string text) { edit(spec) = std::move(text); }};
-  }
-};
-struct SpecOwner {
-  static const JobSpec& at(const JobSpec& spec) { return spec; }
-  static JobSpec& edit(JobSpec& spec) { return spec; }
-};
-struct ConditionsOwner {
-  static const Conditions& at(const JobSpec& spec) { return *spec.conditions; }
-  static Conditions& edit(JobSpec& spec) { return spec.conditions.edit(); }
-};
+}
 
 template <auto... Path>
 constexpr FieldMember number_in(std::int64_t unsaid = 0) {
-  return MemberAt<SpecOwner, Path...>::number(unsaid);
+  return {
+      .number = [](const JobSpec& spec) { return counted(member_at(spec, Path...)); },
+      .set_number = [](JobSpec& spec, std::int64_t n) { set_counted(member_at(spec, Path...), n); },
+      .unsaid = unsaid};
 }
 template <auto Member>
 constexpr FieldMember number_of_gpus(std::int64_t unsaid = 0) {
   return number_in<&JobSpec::request, &Request::gpu, Member>(unsaid);
 }
-template <auto Member>
-constexpr FieldMember text_in = MemberAt<SpecOwner, Member>::text();
-template <auto Member>
-constexpr FieldMember number_in_conditions = MemberAt<ConditionsOwner, Member>::number(0);
-template <auto Member>
-constexpr FieldMember text_in_conditions = MemberAt<ConditionsOwner, Member>::text();
+template <auto... Path>
+constexpr FieldMember text_in() {
+  return {
+      .text = [](const JobSpec& spec) -> const std::string& { return member_at(spec, Path...); },
+      .set_text = [](JobSpec& spec,
+                     std::string text) { member_at(spec, Path...) = std::move(text); }};
+}
 
 // ---- The table -------------------------------------------------------------------------------
 
-namespace limits {
-inline constexpr FieldRange kGpuRange{1, kMostGpus};
-inline constexpr FieldRange kMemoryRange{kLeastPlain.raw(), kMostMemory.raw()};
-inline constexpr FieldRange kTimeRange{1, micros(kLongestTime)};
-inline constexpr FieldRange kMomentRange{1, micros(kLastInstant)};
-}  // namespace limits
-
 /// All there are, in the order of the help.
-inline constexpr auto kJobFields = std::to_array<JobField>({
-    {.name = "vram_bytes",
-     .kind = FieldKind::Size,
-     .range = limits::kMemoryRange,
-     .set = FieldSet::WhileItWaits,
-     .shown = FieldShown::Always,
-     .member = number_of_gpus<&GpuRequest::vram>(),
-     .option = {"--vram", "SIZE"},
-     .meaning = "Memory on each GPU, as 10G; max: the whole GPU, alone."},
-    {.name = "vram_shrink",
-     .kind = FieldKind::Flag,
-     .option = {"--vram-shrink", "yes|no"},
-     .meaning = "After a warm-up, charge what the job held most and a margin."},
-    {.name = "gpus",
-     .kind = FieldKind::Count,
-     .range = {0, limits::kMostGpus},
-     .fallback = "1",
-     .set = FieldSet::WhileItWaits,
-     .shown = FieldShown::Always,  // as `gpu_count`: `gpus` are those that it has
-     .member = number_of_gpus<&GpuRequest::count>(),
-     .option = {"--gpus", "N"},
-     .meaning = "Number of GPUs; 0 for none."},
-    {.name = "min_gpus",
-     .kind = FieldKind::Count,
-     .range = limits::kGpuRange,
-     .shown = FieldShown::IfSaid,
-     .member = number_of_gpus<&GpuRequest::min>(),
-     .option = {"--min-gpus", "N"},
-     .meaning = "Fewest GPUs, under elastic policies.",
-     .title = "fewest GPUs"},
-    {.name = "max_gpus",
-     .kind = FieldKind::Count,
-     .range = limits::kGpuRange,
-     .shown = FieldShown::IfSaid,
-     .member = number_of_gpus<&GpuRequest::max>(),
-     .option = {"--max-gpus", "N"},
-     .meaning = "Most GPUs, under elastic policies.",
-     .title = "most GPUs"},
-    {.name = "gpu_types",
-     .kind = FieldKind::List,
-     .set = FieldSet::WhileItWaits,
-     .option = {"--gpu-type", "TYPES"},
-     .meaning = "Accepted types, separated by commas; see berth gpus."},
-    {.name = "gpu_indices",
-     .kind = FieldKind::List,
-     .range = {1, kMostInSet},
-     .set = FieldSet::WhileItWaits,
-     .shown = FieldShown::Always,
-     .option = {"--gpu-index", "GPUS"},
-     .meaning = "Accepted GPUs, as 0,2 or 0-3; without --gpus all of them."},
-    {.name = "share",
-     .kind = FieldKind::Text,
-     .option = {"--share", "MODE"},
-     .meaning = "exclusive, timeslice, mps, or mig:PROFILE: an instance like mig:3g.40gb."},
-    {.name = "gpu_milli",
-     .kind = FieldKind::Count,
-     .range = {1, kWholeGpu.raw()},
-     .shown = FieldShown::IfSaid,
-     .member = number_of_gpus<&GpuRequest::milli>(),
-     .option = {"--gpu-milli", "N"},
-     .meaning = "Thousandths of each GPU's compute.",
-     .title = "GPU milli"},
-    {.name = "gpu_processes",
-     .kind = FieldKind::Count,
-     .range = {1, limits::kMostGpuProcesses},
-     .fallback = "1",
-     .shown = FieldShown::IfSaid,
-     .member = number_of_gpus<&GpuRequest::processes>(1),
-     .option = {"--gpu-processes", "N"},
-     .meaning = "Processes on each GPU, as ranks of MPI; each is charged a context.",
-     .title = "GPU processes"},
-    {.name = "cpus",
-     .kind = FieldKind::Cores,
-     .range = {1, limits::kMostCores.raw()},
-     .shown = FieldShown::Always,
-     .member = number_in<&JobSpec::request, &Request::cpu>(),
-     .option = {"--cpus", "CORES"},
-     .meaning = "CPU cores, as 0.5."},
-    {.name = "mem_bytes",
-     .kind = FieldKind::Size,
-     .range = limits::kMemoryRange,
-     .shown = FieldShown::Always,
-     .member = number_in<&JobSpec::request, &Request::host>(),
-     .option = {"--mem", "SIZE"},
-     .meaning = "Host memory, as 16G."},
-    {.name = "pids",
-     .kind = FieldKind::Count,
-     .range = {1, limits::kMostProcesses},
-     .shown = FieldShown::InDetail,
-     .option = {"--pids", "N"},
-     .meaning = "Most processes and threads at once."},
-    {.name = "exclusive",
-     .kind = FieldKind::Flag,
-     .fallback = "false",
-     .shown = FieldShown::Always,
-     .option = {"--exclusive"},
-     .meaning = "Share the GPUs with no other job."},
-
-    {.name = "class",
-     .kind = FieldKind::Word,
-     .fallback = "medium",
-     .shown = FieldShown::Always,
-     .option = {"--class", "CLASS", FieldGroup::When},
-     .meaning = "One of short, medium, long, service."},
-    {.name = "time_limit_seconds",
-     .kind = FieldKind::Time,
-     .range = limits::kTimeRange,
-     .set = FieldSet::WhileItWaits,
-     .shown = FieldShown::Always,
-     .member = number_in<&JobSpec::time_limit>(micros(kForever)),
-     .option = {"--time", "DURATION", FieldGroup::When},
-     .meaning = "Time limit, as 90s, 30min, 1h30m, 2d, 1:30:00."},
-    {.name = "estimate_seconds",
-     .kind = FieldKind::Time,
-     .range = limits::kTimeRange,
-     .shown = FieldShown::IfSaid,
-     .member = number_in<&JobSpec::estimate>(micros(kForever)),
-     .option = {"--estimate", "DURATION", FieldGroup::When},
-     .meaning = "Expected run time; the job is not ended then. [learned from runs of the same "
-                "program]"},
-    {.name = "deadline_at",
-     .kind = FieldKind::Moment,
-     .range = limits::kMomentRange,
-     .shown = FieldShown::IfSaid,
-     .member = number_in<&JobSpec::deadline>(micros(kNever)),
-     .option = {"--deadline", "DURATION", FieldGroup::When},
-     .meaning = "Time from now by which the job should end.",
-     .title = "deadline"},
-    {.name = "priority",
-     .kind = FieldKind::Count,
-     .range = {0, limits::kMostPriority},
-     .fallback = "0",
-     .set = FieldSet::WhileItWaits,
-     .shown = FieldShown::IfSaid,
-     .member = number_in<&JobSpec::priority>(),
-     .option = {"--priority", "N", FieldGroup::When},
-     .meaning = "Larger goes first among your own waiting jobs, and under policy priority among "
-                "all.",
-     .title = "priority"},
-    {.name = "after",
-     .kind = FieldKind::List,
-     .range = {0, limits::kMostDependencies},
-     .shown = FieldShown::IfSaid,
-     .option = {"--after"}},
-    {.name = "begin_at",
-     .kind = FieldKind::Moment,
-     .range = limits::kMomentRange,
-     .shown = FieldShown::IfSaid,
-     .member = number_in_conditions<&Conditions::begin>,
-     .option = {"--begin", "TIME", FieldGroup::When, FieldVerbs::Submit},
-     .meaning = "Do not start before: +2h, 22:00, 2026-11-24T22:00.",
-     .title = "begins"},
-    {.name = "array",
-     .kind = FieldKind::Text,
-     .shown = FieldShown::Always,
-     .option = {"--array", "TASKS", FieldGroup::When, FieldVerbs::Submit},
-     .meaning = "One job for each: 1-100, 0,3,7-9, 1-100%8 (8 at once)."},
-    {.name = "unique",
-     .kind = FieldKind::Text,
-     .range = {0, limits::kMostUnique},
-     .shown = FieldShown::Always,  // and hidden from others
-     .member = text_in_conditions<&Conditions::unique>,
-     .option = {"--unique", "KEY", FieldGroup::When, FieldVerbs::Submit},
-     .meaning = "Submit nothing if a job of yours with this key waits or runs."},
-    {.name = "held",
-     .kind = FieldKind::Flag,
-     .fallback = "false",
-     .option = {"--hold"},
-     .meaning = "Keep the job from starting until `berth release`."},
-
-    {.name = "command",
-     .kind = FieldKind::List,
-     .shown = FieldShown::InDetail,
-     .option = {"the command"}},
-    {.name = "environment", .kind = FieldKind::List, .option = {"--env"}},
-    {.name = "directory",
-     .kind = FieldKind::Text,
-     .range = {1, limits::kMostPath},
-     .shown = FieldShown::InDetail,
-     .option = {"--cwd"}},
-    {.name = "snapshot",
-     .kind = FieldKind::Text,
-     .range = {1, limits::kMostPath},
-     .shown = FieldShown::InDetail,
-     .option = {"--snapshot"}},
-    {.name = "program_words", .kind = FieldKind::List, .option = {"the command's files and --env"}},
-    {.name = "umask", .kind = FieldKind::Count, .range = {0, 0777}, .fallback = "18"},
-    {.name = "attach", .kind = FieldKind::Object},
-
-    {.name = "warning_signal",
-     .kind = FieldKind::Text,
-     .shown = FieldShown::InDetail,
-     .option = {"--signal"}},
-    {.name = "warning_seconds",
-     .kind = FieldKind::Time,
-     .range = limits::kTimeRange,
-     .fallback = "60",
-     .shown = FieldShown::InDetail,
-     .option = {"--signal"}},
-    {.name = "retries",
-     .kind = FieldKind::Count,
-     .range = {0, limits::kMostRetries},
-     .fallback = "0",
-     .shown = FieldShown::Always,
-     .member = number_in<&JobSpec::retries>(),
-     .option = {"--retries", "N", FieldGroup::Failure},
-     .meaning = "Restarts with more GPU memory after running out."},
-    {.name = "requeue_on",
-     .kind = FieldKind::List,
-     .range = {1, limits::kMostCodes},
-     .shown = FieldShown::IfSaid,
-     .option = {"--requeue-on", "CAUSES", FieldGroup::Failure},
-     .meaning = "Run again after these, as exit:75 or gpu-failure."},
-    {.name = "on_preempt",
-     .kind = FieldKind::Object,
-     .shown = FieldShown::IfSaid,
-     .option = {"--on-preempt", "HOW", FieldGroup::Failure},
-     .meaning = "How the job saves its state before it gives way, as signal:USR1,grace=60s."},
-
-    {.name = "name",
-     .kind = FieldKind::Text,
-     .range = {0, limits::kMostName},
-     .set = FieldSet::WhileItWaits,
-     .shown = FieldShown::Always,
-     .option = {"--name", "NAME", FieldGroup::Tells},
-     .meaning = "Name of the job in lists."},
-    {.name = "notify",
-     .kind = FieldKind::Text,
-     .range = {0, limits::kMostPath},
-     .shown = FieldShown::InDetail,
-     .option = {"--notify", "ADDRESS", FieldGroup::Tells},
-     .meaning = "Send a message when the job ends: a mail or web address, or a shell command."},
-    {.name = "notify_on",
-     .kind = FieldKind::Text,
-     .fallback = "end",
-     .option = {"--notify-on", "EVENTS", FieldGroup::Tells},
-     .meaning = "Some of start,end,fail,idle,overuse; without --notify by mail to you."},
-    {.name = "output",
-     .kind = FieldKind::Text,
-     .range = {0, limits::kMostPath},
-     .shown = FieldShown::InDetail,
-     .option = {"--output", "FILE", FieldGroup::Tells, FieldVerbs::Submit, "-o,"},
-     .meaning = "Write output there, too; %j job, %A array, %a task, %x name, %u user."},
-
-    {.name = "job_group",
-     .kind = FieldKind::Text,
-     .range = {0, limits::kMostLabel},
-     .shown = FieldShown::IfSaid,
-     .member = text_in<&JobSpec::group>,
-     .option = {"--group", "NAME", FieldGroup::Policies},
-     .meaning = "Group of your jobs that belong together.",
-     .title = "group"},
-    {.name = "model",
-     .kind = FieldKind::Text,
-     .range = {0, limits::kMostLabel},
-     .shown = FieldShown::IfSaid,
-     .member = text_in<&JobSpec::model>,
-     .option = {"--model", "NAME", FieldGroup::Policies},
-     .meaning = "Model the job runs, as the table of speeds names it.",
-     .title = "model"},
-    {.name = "batch",
-     .kind = FieldKind::Count,
-     .range = {1, limits::kMostBatch},
-     .shown = FieldShown::IfSaid,
-     .member = number_in<&JobSpec::batch>(),
-     .option = {"--batch", "N", FieldGroup::Policies},
-     .meaning = "Samples per step, on all GPUs together.",
-     .title = "batch"},
-});
+inline constexpr auto kJobFields = [] {
+  using enum FieldKind;
+  using enum FieldSet;
+  using enum FieldShown;
+  using enum FieldGroup;
+  using enum FieldVerbs;
+  constexpr FieldRange kNoRange;
+  constexpr FieldMember kReadApart;  // by a reader of its own
+  constexpr FieldRange kMemory{kLeastPlain.raw(), limits::kMostMemory.raw()};
+  constexpr FieldRange kGpus{1, limits::kMostGpus};
+  constexpr FieldRange kTime{1, micros(limits::kLongestTime)};
+  constexpr FieldRange kMoment{1, micros(limits::kLastInstant)};
+  return std::to_array<JobField>({
+      {"vram_bytes", Size, kMemory, "", WhileItWaits, Always, number_of_gpus<&GpuRequest::vram>(),
+       FieldOption{"--vram", "SIZE"}, "Memory on each GPU, as 10G; max: the whole GPU, alone."},
+      {"vram_shrink", Flag, kNoRange, "", AtSubmission, Never, kReadApart,
+       FieldOption{"--vram-shrink", "yes|no"},
+       "After a warm-up, charge what the job held most and a margin."},
+      {"gpus", Count, FieldRange{0, limits::kMostGpus}, "1", WhileItWaits, Always,
+       number_of_gpus<&GpuRequest::count>(), FieldOption{"--gpus", "N"},
+       "Number of GPUs; 0 for none."},
+      {"min_gpus", Count, kGpus, "", AtSubmission, IfSaid, number_of_gpus<&GpuRequest::min>(),
+       FieldOption{"--min-gpus", "N"}, "Fewest GPUs, under elastic policies.", "fewest GPUs"},
+      {"max_gpus", Count, kGpus, "", AtSubmission, IfSaid, number_of_gpus<&GpuRequest::max>(),
+       FieldOption{"--max-gpus", "N"}, "Most GPUs, under elastic policies.", "most GPUs"},
+      {"gpu_types", List, kNoRange, "", WhileItWaits, Never, kReadApart,
+       FieldOption{"--gpu-type", "TYPES"}, "Accepted types, separated by commas; see berth gpus."},
+      {"gpu_indices", List, FieldRange{1, kMostInSet}, "", WhileItWaits, Always, kReadApart,
+       FieldOption{"--gpu-index", "GPUS"},
+       "Accepted GPUs, as 0,2 or 0-3; without --gpus all of them."},
+      {"share", Text, kNoRange, "", AtSubmission, Never, kReadApart, FieldOption{"--share", "MODE"},
+       "exclusive, timeslice, mps, or mig:PROFILE: an instance like mig:3g.40gb."},
+      {"gpu_milli", Count, FieldRange{1, kWholeGpu.raw()}, "", AtSubmission, IfSaid,
+       number_of_gpus<&GpuRequest::milli>(), FieldOption{"--gpu-milli", "N"},
+       "Thousandths of each GPU's compute.", "GPU milli"},
+      {"gpu_processes", Count, FieldRange{1, limits::kMostGpuProcesses}, "1", AtSubmission, IfSaid,
+       number_of_gpus<&GpuRequest::processes>(1), FieldOption{"--gpu-processes", "N"},
+       "Processes on each GPU, as ranks of MPI; each is charged a context.", "GPU processes"},
+      {"cpus", Cores, FieldRange{1, limits::kMostCores.raw()}, "", AtSubmission, Always,
+       number_in<&JobSpec::request, &Request::cpu>(), FieldOption{"--cpus", "CORES"},
+       "CPU cores, as 0.5."},
+      {"mem_bytes", Size, kMemory, "", AtSubmission, Always,
+       number_in<&JobSpec::request, &Request::host>(), FieldOption{"--mem", "SIZE"},
+       "Host memory, as 16G."},
+      {"pids", Count, FieldRange{1, limits::kMostProcesses}, "", AtSubmission, InDetail, kReadApart,
+       FieldOption{"--pids", "N"}, "Most processes and threads at once."},
+      {"exclusive", Flag, kNoRange, "false", AtSubmission, Always, kReadApart,
+       FieldOption{"--exclusive"}, "Share the GPUs with no other job."},
+      {"class", Word, kNoRange, "medium", AtSubmission, Always, kReadApart,
+       FieldOption{"--class", "CLASS", When}, "One of short, medium, long, service."},
+      {"time_limit_seconds", Time, kTime, "", WhileItWaits, Always,
+       number_in<&JobSpec::time_limit>(micros(kForever)), FieldOption{"--time", "DURATION", When},
+       "Time limit, as 90s, 30min, 1h30m, 2d, 1:30:00."},
+      {"estimate_seconds", Time, kTime, "", AtSubmission, IfSaid,
+       number_in<&JobSpec::estimate>(micros(kForever)), FieldOption{"--estimate", "DURATION", When},
+       "Expected run time; the job is not ended then. [learned from runs of the same program]"},
+      {"deadline_at", Moment, kMoment, "", AtSubmission, IfSaid,
+       number_in<&JobSpec::deadline>(micros(kNever)), FieldOption{"--deadline", "DURATION", When},
+       "Time from now by which the job should end.", "deadline"},
+      {"priority", Count, FieldRange{0, limits::kMostPriority}, "0", WhileItWaits, IfSaid,
+       number_in<&JobSpec::priority>(), FieldOption{"--priority", "N", When},
+       "Larger goes first among your own waiting jobs, and under policy priority among all.",
+       "priority"},
+      {"after", List, FieldRange{0, limits::kMostDependencies}, "", AtSubmission, IfSaid,
+       kReadApart, FieldOption{"--after"}},
+      {"begin_at", Moment, kMoment, "", AtSubmission, IfSaid,
+       number_in<&JobSpec::conditions, &Conditions::begin>(),
+       FieldOption{"--begin", "TIME", When, Submit},
+       "Do not start before: +2h, 22:00, 2026-11-24T22:00.", "begins"},
+      {"array", Text, kNoRange, "", AtSubmission, Always, kReadApart,
+       FieldOption{"--array", "TASKS", When, Submit},
+       "One job for each: 1-100, 0,3,7-9, 1-100%8 (8 at once)."},
+      {"unique", Text, FieldRange{0, limits::kMostUnique}, "", AtSubmission, Always,
+       text_in<&JobSpec::conditions, &Conditions::unique>(),
+       FieldOption{"--unique", "KEY", When, Submit},
+       "Submit nothing if a job of yours with this key waits or runs."},
+      {"held", Flag, kNoRange, "false", AtSubmission, Never, kReadApart, FieldOption{"--hold"},
+       "Keep the job from starting until `berth release`."},
+      {"command", List, kNoRange, "", AtSubmission, InDetail, kReadApart,
+       FieldOption{"the command"}},
+      {"environment", List, kNoRange, "", AtSubmission, Never, kReadApart, FieldOption{"--env"}},
+      {"directory", Text, FieldRange{1, limits::kMostPath}, "", AtSubmission, InDetail, kReadApart,
+       FieldOption{"--cwd"}},
+      {"snapshot", Text, FieldRange{1, limits::kMostPath}, "", AtSubmission, InDetail, kReadApart,
+       FieldOption{"--snapshot"}},
+      {"program_words", List, kNoRange, "", AtSubmission, Never, kReadApart,
+       FieldOption{"the command's files and --env"}},
+      {"umask", Count, FieldRange{0, 0777}, "18", AtSubmission, Never},
+      {"attach", Object, kNoRange, "", AtSubmission, Never},
+      {"warning_signal", Text, kNoRange, "", AtSubmission, InDetail, kReadApart,
+       FieldOption{"--signal"}},
+      {"warning_seconds", Time, kTime, "60", AtSubmission, InDetail, kReadApart,
+       FieldOption{"--signal"}},
+      {"retries", Count, FieldRange{0, limits::kMostRetries}, "0", AtSubmission, Always,
+       number_in<&JobSpec::retries>(), FieldOption{"--retries", "N", Failure},
+       "Restarts with more GPU memory after running out."},
+      {"requeue_on", List, FieldRange{1, limits::kMostCodes}, "", AtSubmission, IfSaid, kReadApart,
+       FieldOption{"--requeue-on", "CAUSES", Failure},
+       "Run again after these, as exit:75 or gpu-failure."},
+      {"on_preempt", Object, kNoRange, "", AtSubmission, IfSaid, kReadApart,
+       FieldOption{"--on-preempt", "HOW", Failure},
+       "How the job saves its state before it gives way, as signal:USR1,grace=60s."},
+      {"name", Text, FieldRange{0, limits::kMostName}, "", WhileItWaits, Always, kReadApart,
+       FieldOption{"--name", "NAME", Tells}, "Name of the job in lists."},
+      {"notify", Text, FieldRange{0, limits::kMostPath}, "", AtSubmission, InDetail, kReadApart,
+       FieldOption{"--notify", "ADDRESS", Tells},
+       "Send a message when the job ends: a mail or web address, or a shell command."},
+      {"notify_on", Text, kNoRange, "end", AtSubmission, Never, kReadApart,
+       FieldOption{"--notify-on", "EVENTS", Tells},
+       "Some of start,end,fail,idle,overuse; without --notify by mail to you."},
+      {"output", Text, FieldRange{0, limits::kMostPath}, "", AtSubmission, InDetail, kReadApart,
+       FieldOption{"--output", "FILE", Tells, Submit, "-o,"},
+       "Write output there, too; %j job, %A array, %a task, %x name, %u user."},
+      {"job_group", Text, FieldRange{0, limits::kMostLabel}, "", AtSubmission, IfSaid,
+       text_in<&JobSpec::group>(), FieldOption{"--group", "NAME", Policies},
+       "Group of your jobs that belong together.", "group"},
+      {"model", Text, FieldRange{0, limits::kMostLabel}, "", AtSubmission, IfSaid,
+       text_in<&JobSpec::model>(), FieldOption{"--model", "NAME", Policies},
+       "Model the job runs, as the table of speeds names it.", "model"},
+      {"batch", Count, FieldRange{1, limits::kMostBatch}, "", AtSubmission, IfSaid,
+       number_in<&JobSpec::batch>(), FieldOption{"--batch", "N", Policies},
+       "Samples per step, on all GPUs together.", "batch"},
+  });
+}();
 
 /// Null for a name that no field has.
 constexpr const JobField* find_job_field(std::string_view name) {
