@@ -145,11 +145,10 @@ TEST(JobFieldsOfThePage, AreThoseOfAnswers) {
 
 /// Each key that a client written in Python sends.
 TEST(JobFieldsOfClients, AreThoseOfTheTable) {
-  const std::pair<const char*, std::regex> clients[] = {
-      {"clients/python/berth.py", std::regex(R"re(body\["(\w+)"\] =)re")},
-      {"clients/slurm/slurm_commands/request.py", std::regex(R"re(made\["(\w+)"\] =)re")},
-  };
-  for (const auto& [path, form] : clients) {
+  const std::regex form(R"re((?:body|made)\["(\w+)"\] =)re");
+  const std::string slurm = "clients/slurm/slurm_commands/";
+  for (const std::string& path : {std::string("clients/python/berth.py"), slurm + "request.py",
+                                  slurm + "sbatch.py", slurm + "scontrol.py"}) {
     const std::string text = test::read_file(test::source_dir() / path);
     std::size_t keys = 0;
     for (std::sregex_iterator at(text.begin(), text.end(), form), end; at != end; ++at, ++keys) {
