@@ -32,9 +32,7 @@ class Restless final : public Policy {
             Start{.job = id, .placement = placement_of(job.grant()), .term = term(rng)});
       }
     }
-    view.for_each_pending([&](const JobView& job) {
-      if (tally.allows(job)) start(job, trial, tally, decisions, rng);
-    });
+    view.for_each_pending([&](const JobView& job) { start(job, trial, tally, decisions, rng); });
     return decisions;
   }
 
@@ -49,9 +47,9 @@ class Restless final : public Policy {
     for (std::int64_t count = wanted; count >= asked.least().raw(); --count) {
       const Ask ask = ask_of(job, GpuCount(count));
       const auto placement = place(job.id(), ask, trial);
-      if (!placement) continue;
+      if (!placement || !tally.allows(job.id(), ask.gpus())) continue;
       trial.put(ask, *placement);
-      tally.take(job);
+      tally.take(job.id(), ask.gpus());
       Start start{.job = job.id(), .placement = *placement};
       if (rng.one_in(3)) start.term = term(rng);
       if (rng.one_in(3)) start.role = Role::Guest;

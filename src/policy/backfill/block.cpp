@@ -26,7 +26,7 @@ class Block final : public Backfill {
     while (const auto head = walk.next()) {
       if (head->lane->closed) break;
       const Ask ask = walk.ask_of(*head->lane);
-      const bool is_allowed = walk.tally().allows(walk.view().job(head->job()));
+      const bool is_allowed = walk.tally().allows(head->job(), ask.gpus());
       Placed placed = walk.place(head->job(), ask);
       if (placed) {
         walk.start(head->job(), ask, std::move(*placed), Because::ItsTurn);

@@ -160,7 +160,7 @@ void Displacement::promise(const Head& head, const Ask& ask, Placement placement
   room_.promise(head.job(), ask, std::move(placement));
   Walk::note(head, {.why = Why::Capacity});
   if (head.is_guest) return;  // its user's berth is counted already
-  walk_.tally().take(view_.job(head.job()));
+  walk_.tally().take(head.job(), ask.gpus());
   ++placed_;
 }
 

@@ -123,10 +123,10 @@ void Bookings::book_again(const ClusterView& view, const Placer& placer) {
     const Slot old{.from = booking.from, .place = std::move(booking.place)};
     set(booking, std::nullopt);
     const JobView job = view.job(booking.job);
-    if (!tally.allows(job)) continue;
+    if (!tally.allows(booking.job, job.gpus())) continue;
     if (!set(booking, profile_->earliest(job, placer, kNever, old))) continue;
     profile_->add(booking);
-    tally.take(job);
+    tally.take(booking.job, job.gpus());
   }
 }
 

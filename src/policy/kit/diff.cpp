@@ -28,18 +28,17 @@ class Starter {
       : view_(view), trial_(view.trial()), tally_(view, Tally::From::Now) {}
 
   void place_and_start(const Job& job, const Placer& placer, Decisions& decisions) {
-    if (!tally_.allows(view_.job(job.id))) return;
     const Ask ask = ask_of(view_.job(job.id));
+    if (!tally_.allows(job.id, ask.gpus())) return;
     if (Placed placed = placer.place(ask, job.id, trial_)) {
       take(job, ask, *placed);
       start(job, std::move(*placed), decisions);
     }
   }
   void start_at(const Job& job, const Placement& placement, Decisions& decisions) {
-    if (!tally_.allows(view_.job(job.id))) return;
     const GpuCount gpus(std::ssize(placement.gpus));
     const GpuRequest& asked = job.spec.request.gpu;
-    if (gpus < asked.least() || gpus > asked.most()) return;
+    if (gpus < asked.least() || gpus > asked.most() || !tally_.allows(job.id, gpus)) return;
     const Ask ask = ask_of(view_.job(job.id), gpus);
     if (trial_.look(placement, ask, job.id) != Why::Fits) return;
     take(job, ask, placement);
@@ -49,7 +48,7 @@ class Starter {
  private:
   void take(const Job& job, const Ask& ask, const Placement& placement) {
     trial_.put(ask, placement);
-    tally_.take(view_.job(job.id));
+    tally_.take(job.id, ask.gpus());
   }
 
   const ClusterView& view_;
@@ -63,22 +62,21 @@ Repacked repack_by_number(const ClusterView& view, std::span<const Job* const> j
   Repacked repacked{.wanted = std::vector<bool>(jobs.size()), .decisions = {}};
   GpuCount free = view.use().vacant() + held;
   Tally tally(view, Tally::From::Nothing);
-  const bool limited = view.settings().has_limits();
   for_each_left_alone(view, jobs, [&](std::size_t i, const JobView& job) {
     repacked.wanted[i] = true;
     free -= job.gpus();
-    tally.take(job);
+    tally.take(job.id(), job.gpus());
   });
   std::vector<const Job*> starts;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     if (repacked.wanted[i]) continue;
     const Job& job = *jobs[i];
-    const GpuCount gpus = job.spec.request.gpu.count;
-    const bool wanted = gpus <= free && (!limited || tally.allows(view.job(job.id)));
+    const GpuCount gpus = JobView(job, view.now()).gpus();  // one that stays keeps what it holds
+    const bool wanted = gpus <= free && tally.allows(job.id, gpus);
     repacked.wanted[i] = wanted;
     if (wanted) {
       free -= gpus;
-      if (limited) tally.take(view.job(job.id));
+      tally.take(job.id, gpus);
       if (is_waiting(job.state)) starts.push_back(&job);
     } else if (is_running(job.state)) {
       repacked.decisions.list.push_back(Preempt{.job = job.id});
@@ -100,17 +98,17 @@ std::vector<std::optional<Placement>> fill(const ClusterView& view,
   std::vector<std::optional<Placement>> places(jobs.size());
   for_each_left_alone(view, jobs, [&](std::size_t i, const JobView& job) {
     trial.put(job.grant());
-    tally.take(job);
+    tally.take(job.id(), job.gpus());
     places[i] = placement_of(job.grant());
   });
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     if (places[i]) continue;
     const JobView job = view.job(jobs[i]->id);
-    if (!tally.allows(job)) continue;
     const Ask ask = ask_of(job);
+    if (!tally.allows(job.id(), ask.gpus())) continue;
     if (Placed placed = placer.place(ask, job.id(), trial)) {
       trial.put(ask, *placed);
-      tally.take(job);
+      tally.take(job.id(), ask.gpus());
       places[i] = std::move(*placed);
     }
   }
@@ -164,7 +162,7 @@ Repacked repack(const ClusterView& view, std::span<const JobId> list, const Plac
   for (const JobId id : list) {
     const Job* const job = view.find(id);
     by_number = by_number && only_number_matters(*job);
-    if (holds_berth(job->state)) held += job->spec.request.gpu.count;
+    if (holds_berth(job->state)) held += job->grant.gpus();
     jobs.push_back(job);
   }
   return by_number ? repack_by_number(view, jobs, held, placer)

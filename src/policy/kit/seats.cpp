@@ -33,7 +33,7 @@ Placed OneTypePlacer::place(const Ask& ask, JobId job, const Trial& trial) const
 }
 
 bool Seating::seat(JobId job, const Ask& ask) {
-  if (!tally_.allows(view_.job(job))) return false;
+  if (!tally_.allows(job, ask.gpus())) return false;
   Placed placed = placer_.place(ask, job, trial_);
   if (placed) add({.job = job, .ask = ask, .place = std::move(*placed)});
   return placed.has_value();
@@ -50,8 +50,17 @@ bool Seating::hold(JobId job, Ask ask, Placement place) {
   const GpuRequest& asked = view_.job(job).request().gpu;
   if (gpus < asked.least() || gpus > asked.most()) return false;
   ask.request.gpu.count = gpus;
-  if (trial_.look(place, ask, job) != Why::Fits || !tally_.allows(view_.job(job))) return false;
+  if (trial_.look(place, ask, job) != Why::Fits || !tally_.allows(job, gpus)) return false;
   add({.job = job, .ask = std::move(ask), .place = std::move(place)});
+  return true;
+}
+
+bool Seating::stay(JobId job) {
+  const Job& known = *view_.find(job);
+  if (!is_running(known.state)) return false;
+  trial_.put(known.grant);
+  tally_.take(job, known.grant.gpus());
+  seats_.push_back({.job = job, .ask = ask_of(view_.job(job)), .place = placement_of(known.grant)});
   return true;
 }
 
@@ -71,7 +80,7 @@ std::set<JobId> Seating::keep_left_alone(std::span<const JobId> jobs) {
 
 void Seating::add(Seat seat) {
   trial_.put(seat.ask, seat.place);
-  tally_.take(view_.job(seat.job));
+  tally_.take(seat.job, seat.ask.gpus());
   seats_.push_back(std::move(seat));
 }
 

@@ -52,6 +52,8 @@ class Seating {
   bool hold(JobId job, Ask ask, Placement place);
   /// Where the job runs now. Returns: whether it runs and that place is still free.
   bool keep(JobId job, const Ask& ask);
+  /// The same, though that place may take no job any more. Returns: whether it runs.
+  bool stay(JobId job);
   /// Those of these jobs that must not give way keep their places. Returns: them.
   std::set<JobId> keep_left_alone(std::span<const JobId> jobs);
 

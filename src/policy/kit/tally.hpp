@@ -1,4 +1,5 @@
-// Users' berths and their limits, while a pass grants more.
+// Users' berths and their limits, while a pass grants more. What counts is the GPUs of a berth, not
+// those that its job asks for.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +15,20 @@ class Tally {
   enum class From : std::uint8_t { Now, Nothing };
   Tally(const ClusterView& view, From from) : view_(view), from_(from) {}
 
-  bool allows(const JobView& job) const {
-    const UserLimits& limits = view_.settings().limits_of(job.user());
+  /// May this job have a berth of so many GPUs? Without limits it does not look the job up.
+  bool allows(JobId id, GpuCount gpus) const {
+    if (!view_.settings().has_limits()) return true;
+    const UserId user = view_.job(id).user();
+    const UserLimits& limits = view_.settings().limits_of(user);
     if (!limits.any()) return true;
-    const Taken taken = taken_by(job.user());
-    return within(limits, taken.gpus, taken.jobs, job.gpus());
+    const Taken taken = taken_by(user);
+    return within(limits, taken.gpus, taken.jobs, gpus);
   }
-  /// The same. Without limits it does not look the job up.
-  bool allows(JobId id) const { return !view_.settings().has_limits() || allows(view_.job(id)); }
-  void take(const JobView& job) {
+  void take(JobId id, GpuCount gpus) {
     if (!view_.settings().has_limits()) return;
-    const Taken before = taken_by(job.user());
-    taken_[job.user()] = {before.gpus + job.gpus(), before.jobs + 1};
+    const UserId user = view_.job(id).user();
+    const Taken before = taken_by(user);
+    taken_[user] = {before.gpus + gpus, before.jobs + 1};
   }
 
  private:

@@ -182,7 +182,7 @@ void Lending::lend() {
     const Ask ask = ask_for(id);
     if (room_.look(place, ask, id) != Why::Fits) return true;
     room_.promise(id, ask, place);
-    walk_.tally().take(view.job(id));
+    walk_.tally().take(id, ask.gpus());
     return false;
   });
   if (loans_.borrowed.size() < before) walk_.wake(view.now() + Duration(1));  // others have room
@@ -202,7 +202,7 @@ bool Lending::may_borrow(JobId id, const Ask& ask) {
   const bool is_brief = job.duration_class() == DurationClass::Short &&
                         job.enforced() <= options_.delay - slack(options_) &&
                         ask.gpus() > GpuCount(0) && !job.request().gpu.is_elastic();
-  if (!is_brief || loans_.lent.contains(id) || !walk_.tally().allows(job)) return false;
+  if (!is_brief || loans_.lent.contains(id) || !walk_.tally().allows(id, ask.gpus())) return false;
   const Duration left = options_.after - job.waited();
   if (left > Duration::zero()) walk_.wake(later(walk_.view().now(), left));
   return left <= Duration::zero();
@@ -227,7 +227,7 @@ bool Lending::serve(JobId id, const Ask& ask) {
     return false;
   }
   room_.promise(id, ask, *place);
-  walk_.tally().take(walk_.view().job(id));
+  walk_.tally().take(id, ask.gpus());
   loans_.borrowed[id] = std::move(*place);
   respect(false);
   return true;

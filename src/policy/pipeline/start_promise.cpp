@@ -13,7 +13,7 @@ void StartPromise::make(JobId id, const Ask& ask) {
   if (!shadow_) return;
   at_start_.emplace(walk_, *shadow_);
   if (!is_known) at_start_->stay_where_kept();
-  walk_.tally().take(walk_.view().job(id));
+  walk_.tally().take(id, ask.gpus());
 }
 
 std::optional<Placement> StartPromise::place_beside(JobId id, const Ask& ask, Placement wanted) {

@@ -196,7 +196,7 @@ void Walk::rule_out(const Ask& ask, Refusal refusal) {
 }
 
 Why Walk::refused_before(JobId id, const Ask& ask) const {
-  return tally_.allows(id) ? why_ruled_out(ask) : Why::Limit;
+  return tally_.allows(id, ask.gpus()) ? why_ruled_out(ask) : Why::Limit;
 }
 
 Placed Walk::place(JobId id, const Ask& ask) {
@@ -238,7 +238,7 @@ const Grant& Walk::start(JobId id, const Ask& ask, Placement placement, Because 
   started_.push_back({ask.planned, trial_.put(ask, placement), id});
   const Grant& grant = started_.back().grant;
   if (context_.order.note_start(job, grant)) group_ranks_.erase(job.user());
-  tally_.take(job);
+  tally_.take(id, ask.gpus());
   decisions_.list.push_back(
       Start{.job = id, .placement = std::move(placement), .because = because});
   return grant;

@@ -171,12 +171,9 @@ class Gandiva final : public Policy {
     std::set<JobId> seated = seating.keep_left_alone(jobs_.ids());
     for (const JobId id : with_seats()) {
       if (seated.contains(id)) continue;
-      Placement& place = seats_.at(id);
-      const Job& job = *view.find(id);
-      const bool is_held = seating.hold(id, ask_of(view.job(id)), place);
       // A job on a GPU that takes no job any more stays there until its turn is over.
-      if (!is_held && is_running(job.state)) place = placement_of(job.grant);
-      if (is_held || is_running(job.state)) seated.insert(id);
+      const bool is_held = seating.hold(id, ask_of(view.job(id)), seats_.at(id));
+      if (is_held || seating.stay(id)) seated.insert(id);
     }
     for (const JobId id : jobs_.ids()) {
       if (seated.contains(id) || has_just_stopped(*view.find(id), view.now())) continue;
@@ -239,8 +236,7 @@ class Gandiva final : public Policy {
 
   static bool can_grow(const JobView& job, const ClusterView& view) {
     return job.state() == JobState::Running && job.request().gpu.is_elastic() &&
-           job.saves_itself() && job.gpus() < job.request().gpu.most() &&
-           !view.is_left_alone(job) && !view.settings().limits_of(job.user()).any();
+           job.saves_itself() && job.gpus() < job.request().gpu.most() && !view.is_left_alone(job);
   }
 
   /// Returns: when the next job may grow that cannot yet.
@@ -265,10 +261,11 @@ class Gandiva final : public Policy {
     clear(trial, view);
     Seating others(view, *placer_, trial);
     for (const JobId id : with_seats()) {
-      if (id != job.id()) others.hold(id, ask_of(view.job(id)), seats_.at(id));
+      if (id == job.id()) continue;
+      if (!others.hold(id, ask_of(view.job(id)), seats_.at(id))) others.stay(id);
     }
     for (GpuCount gpus = job.request().gpu.most(); gpus > job.gpus(); gpus -= GpuCount(1)) {
-      if (Placed placed = placer_->place(ask_of(job, gpus), job.id(), trial)) return *placed;
+      if (others.seat(job.id(), ask_of(job, gpus))) return others.take().back().place;
     }
     return std::nullopt;
   }
