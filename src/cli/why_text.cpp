@@ -105,10 +105,15 @@ std::string gate_line(const Json& why) {
   return jobs.empty() ? line : line + "; beside " + jobs;
 }
 
+std::string turn_line(const Json& why) {
+  const std::string text = printable(text_of(part_of(why, "gate"), "text"));
+  return "its turn" + (text.empty() ? "" : ": " + text);
+}
+
 /// What the policy decided, where there is room; without room the lines of the GPUs say it.
 std::string waits_for(const Json& why) {
   const std::string decided = text_of(why, "why");
-  if (decided == "order") return "its turn: jobs ahead of it come first";
+  if (decided == "order") return turn_line(why);
   if (decided == "patience") return gate_line(why);
   if (decided == "locality") return "GPUs closer together, as the placement wants them";
   if (decided == "reservation") return "a place that is not reserved for another job";

@@ -163,6 +163,7 @@ Json shortage_json(const Shortage& shortage, const ClusterView& view) {
 }
 
 Json gate_json(const Explanation& found, const ClusterView& view) {
+  if (found.why == Why::Order) return {{"text", gate_text(found, view)}};
   if (found.why != Why::Patience) return nullptr;
   Json gpus = Json::array();
   for (const Crowd& crowd : found.crowds) {

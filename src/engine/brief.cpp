@@ -96,7 +96,7 @@ std::string brief_text(const Explanation& found, const JobView& job, const Clust
     case Why::Limit:
       return "user limit reached: " + limit_text(job, view);
     case Why::Order:
-      return "waits its turn: jobs ahead go first";
+      return "waits its turn: " + gate_text(found, view);
     case Why::Patience:
       // What keeps it off the GPU now may be over long before that.
       return gate_text(found, view) +

@@ -85,7 +85,7 @@ const Effects& Engine::step(Instant now, std::span<const Input> inputs) {
 }
 
 std::optional<Refused> Engine::refused(JobId id) const {
-  if (auto decided = policy_->refused(id)) return decided;
+  if (auto decided = policy_->refused(id, view())) return decided;
   const JobView job = view().job(id);
   if (is_within_limits(*view().find(id), job.gpus())) return std::nullopt;
   return Refused{.ask = ask_of(job), .refusal = {.why = Why::Limit}};

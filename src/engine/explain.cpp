@@ -168,7 +168,7 @@ std::string text_of(const Explanation& found, const JobView& job, const ClusterV
     text += "; " + room_text(found, view.cluster());
   }
   if (!found.host.empty()) text += "; " + found.host;
-  if (found.why == Why::Order) text += "; jobs ahead of it come first";
+  if (found.why == Why::Order) text += "; " + gate_text(found, view);
   if (found.why == Why::Patience)
     text += "; it waits for a better place: " + gate_text(found, view);
   if (found.why == Why::Locality) text += "; the placement wants them closer together";
@@ -227,10 +227,19 @@ std::string gate_text(const Explanation& found, const ClusterView& view) {
       return "the GPUs with room are far apart";
     case GateWord::What::Service:
       return "the service on " + name + " is busy";
+    case GateWord::What::Turn:
+      return "other jobs have their turns";
+    case GateWord::What::Round:
+      return "other jobs have this round";
+    case GateWord::What::Freed:
+      return "its place is not free yet";
+    case GateWord::What::Ahead:
     case GateWord::What::None:
       break;
   }
-  return "by the rule of the policy it does not join the GPUs with room yet";
+  return found.why == Why::Order
+             ? "jobs ahead of it come first"
+             : "by the rule of the policy it does not join the GPUs with room yet";
 }
 
 std::string closed_text(const Shortage& shortage, const ClusterView& view) {

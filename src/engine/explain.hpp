@@ -44,7 +44,7 @@ struct Explanation {
   /// Those of its reserved place first, then those that lack least; but those that take no jobs at
   /// all before them, where the others are too few. At most `most`.
   std::vector<Shortage> nearest;
-  GateWord gate;                  ///< With Why::Patience: what it waits for,
+  GateWord gate;                  ///< With Why::Patience, or Why::Order: what it waits for,
   std::vector<Crowd> crowds;      ///< and where there is room.
   std::vector<JobId> behind;      ///< Jobs with a place kept, which this one must not delay.
   std::optional<KeptPlace> kept;  ///< The reservation, if it has one.

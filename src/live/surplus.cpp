@@ -79,7 +79,9 @@ class Surpluses {
 /// True if it waits for room, as far as the policy says.
 bool waits_for_room(const Engine& engine, JobId job) {
   const auto decided = engine.refused(job);
-  return !decided || decided->refusal.why == Why::Capacity;
+  if (!decided || decided->refusal.why == Why::Capacity) return true;
+  // Policies that repack say whose turn it is, and never that there is no room.
+  return decided->refusal.why == Why::Order && decided->refusal.gate.what != GateWord::What::None;
 }
 
 }  // namespace

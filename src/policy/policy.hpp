@@ -26,7 +26,7 @@ namespace berth {
 /// A policy's memory as bytes; empty for most.
 using Snapshot = std::string;
 
-/// What a gate lets a job wait for, for people.
+/// What a policy lets a job wait for, for people: a gate, or one that repacks the cluster.
 struct GateWord {
   enum class What : std::uint8_t {
     None,      ///< The gate does not say.
@@ -35,6 +35,11 @@ struct GateWord {
     Slow,      ///< Neighbours beside which it, or they, run at `percent` of full speed or more.
     Spread,    ///< GPUs that are closer together.
     Service,   ///< That the services there are not busy.
+    // With Why::Order:
+    Ahead,  ///< Jobs ahead of it.
+    Turn,   ///< The turns of other jobs.
+    Round,  ///< The end of a round that has other jobs.
+    Freed,  ///< Its own place, which others leave.
   };
   What what = What::None;
   std::int32_t percent = 0;
@@ -48,7 +53,7 @@ struct Refusal {
   Why why = Why::Capacity;
   Instant until =
       kNever;          ///< It has no place before then if nothing else changes; kNever: unknown.
-  GateWord gate = {};  ///< With Why::Patience.
+  GateWord gate = {};  ///< With Why::Patience; with Why::Order, if the policy says more.
 
   /// True if the job or its user is what it waits for, and not room.
   constexpr bool is_personal() const { return why == Why::Limit || why == Why::Patience; }
@@ -71,9 +76,10 @@ class Policy {
   /// this one, must start and stop no job (one with a quantum: none earlier than that).
   virtual Decisions decide(const ClusterView& view, std::span<const Event> events) = 0;
 
-  /// Why this job waits, as the last decide() found for it or for the job of its lane that is ahead
-  /// of it; nothing if the policy does not say. Empty after restore(). O(log jobs).
-  virtual std::optional<Refused> refused(JobId) const { return std::nullopt; }
+  /// Why this waiting job waits, as the last decide() found for it or for the job of its lane that
+  /// is ahead of it; nothing if the policy does not say. After restore() nothing, or what the
+  /// memory says. O(log jobs).
+  virtual std::optional<Refused> refused(JobId, const ClusterView&) const { return std::nullopt; }
 
   /// How long a job of this class runs at most by what the policy tells users; kForever: no bound.
   virtual Duration class_bound(DurationClass of) const { return bound_of(of, {}); }

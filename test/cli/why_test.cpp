@@ -61,7 +61,7 @@ TEST_F(WhyVerb, TellsWhatIsMissingAndWhoHoldsIt) {
 
 TEST_F(WhyVerb, SaysWhatThePolicyDecidedWhereThereIsRoom) {
   const std::map<std::string, std::string> lines = {
-      {"order", "waits for     its turn: jobs ahead of it come first\n"},
+      {"order", "waits for     its turn: GPUs 0, 1 are 85, 88 % busy (limit 75 %)\n"},
       {"patience",
        "waits for     a better place: GPUs 0, 1 are 85, 88 % busy (limit 75 %); beside jobs 1, "
        "2\n"},

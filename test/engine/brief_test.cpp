@@ -157,7 +157,7 @@ TEST_F(Brief, SaysWhomItMustNotDelayBesideTheRuleOfAGpu) {
 TEST_F(Brief, SaysWhoGoesFirst) {
   use("fifo");
   step({job(1, 1, 20_GiB), job(2, 2, 20_GiB), job(3, 1, 4_GiB)});
-  EXPECT_EQ(of(3), "waits its turn: jobs ahead go first");
+  EXPECT_EQ(of(3), "waits its turn: jobs ahead of it come first");
 }
 
 /// The others are in use, and that will end.

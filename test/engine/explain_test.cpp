@@ -157,6 +157,16 @@ TEST_F(Explain, SaysWhatThePolicyDecided) {
   EXPECT_EQ(promised.until, kStart + seconds(90));
 }
 
+TEST_F(Explain, SaysThatOtherJobsHaveTheRound) {
+  Engine engine(cluster(), {}, *make_policy("gavel/isolated", "first-fit"));
+  engine.step(kStart, {{job(1, 1, 20_GiB)}});
+  engine.step(kStart + seconds(60), {{job(2, 1, 20_GiB)}});
+  const Explanation found = explain(engine.view(), JobId(2), engine.refused(JobId(2)));
+  EXPECT_EQ(found.why, Why::Order) << "a GPU is free until the round ends";
+  EXPECT_EQ(found.until, kNever) << "the round is over early if its jobs are";
+  EXPECT_THAT(found.text, HasSubstr("; other jobs have this round;"));
+}
+
 TEST_F(Explain, SaysThatAGateLetsItWait) {
   Cluster two = cluster();
   two.add_node({.name = "n1", .gpus = 1, .vram = 24_GiB});

@@ -169,6 +169,14 @@ Repacked repack(const ClusterView& view, std::span<const JobId> list, const Plac
                    : repack_by_place(view, jobs, placer);
 }
 
+Refused waits_its_turn(JobId job, const ClusterView& view, GateWord::What what) {
+  const Ask ask = ask_of(view.job(job));
+  if (!Tally(view, Tally::From::Now).allows(job, ask.gpus())) {
+    return {.ask = ask, .refusal = {.why = Why::Limit}};
+  }
+  return {.ask = ask, .refusal = {.why = Why::Order, .gate = {.what = what}}};
+}
+
 Decisions rearrange(const ClusterView& view, std::span<const JobId> list,
                     std::span<const std::optional<Placement>> places) {
   std::vector<const Job*> jobs;

@@ -31,6 +31,9 @@ struct Repacked {
 /// list.
 Repacked repack(const ClusterView& view, std::span<const JobId> list, const Placer& placer);
 
+/// Why a waiting job of a policy that repacks has no place: its user's limit, or `what`.
+Refused waits_its_turn(JobId job, const ClusterView& view, GateWord::What what);
+
 /// The decisions that lead to these places, one per job of the list; a job without a place is not
 /// to run. As in repack(), in the order of the list.
 Decisions rearrange(const ClusterView& view, std::span<const JobId> list,

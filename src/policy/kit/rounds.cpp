@@ -88,6 +88,11 @@ class Rounds final : public Policy {
     return decisions;
   }
 
+  std::optional<Refused> refused(JobId job, const ClusterView& view) const override {
+    using What = GateWord::What;
+    return waits_its_turn(job, view, round_.contains(job) ? What::Freed : What::Round);
+  }
+
   Snapshot save() const override {
     return saved(RoundsMemory{
         .jobs = jobs_.save(), .plan = plan_.memory(), .round_end = round_end_, .round = round_});

@@ -97,7 +97,7 @@ void Pipeline::refresh(const ClusterView& view, std::span<const Event> events) {
   room_version_ = view.room_version();
 }
 
-std::optional<Refused> Pipeline::refused(JobId job) const {
+std::optional<Refused> Pipeline::refused(JobId job, const ClusterView&) const {
   const Lane* const lane = index_.lane_of(job);
   if (lane == nullptr) return std::nullopt;
   return Refused{.ask = gates_.ask(lane->key.ask),

@@ -26,7 +26,7 @@ class Pipeline final : public Policy {
   ~Pipeline() override;
 
   Decisions decide(const ClusterView& view, std::span<const Event> events) override;
-  std::optional<Refused> refused(JobId job) const override;
+  std::optional<Refused> refused(JobId job, const ClusterView&) const override;
   Duration class_bound(DurationClass of) const override { return bound_of(of, options_.classes); }
   Snapshot save() const override;
   Expected<void> restore(const Snapshot& bytes) override;

@@ -106,6 +106,11 @@ class Gandiva final : public Policy {
     return decisions;
   }
 
+  std::optional<Refused> refused(JobId job, const ClusterView& view) const override {
+    using What = GateWord::What;
+    return waits_its_turn(job, view, seats_.contains(job) ? What::Freed : What::Turn);
+  }
+
   Snapshot save() const override {
     return saved(GandivaMemory{.jobs = jobs_.save(), .turn_end = turn_end_, .seats = seats_});
   }

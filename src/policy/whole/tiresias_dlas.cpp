@@ -116,6 +116,9 @@ class TiresiasDlas final : public Policy {
     return std::move(repacked.decisions);
   }
 
+  std::optional<Refused> refused(JobId job, const ClusterView& view) const override {
+    return waits_its_turn(job, view, GateWord::What::Ahead);
+  }
   Snapshot save() const override { return queues_.save(); }
   Expected<void> restore(const Snapshot& bytes) override {
     return queues_.restore(bytes, "tiresias/dlas");

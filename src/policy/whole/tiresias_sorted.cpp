@@ -68,6 +68,9 @@ class TiresiasSorted final : public Policy {
     list_.reject_impossible(decisions);
     return decisions;
   }
+  std::optional<Refused> refused(JobId job, const ClusterView& view) const override {
+    return waits_its_turn(job, view, GateWord::What::Ahead);
+  }
   Snapshot save() const override { return list_.save(); }
   Expected<void> restore(const Snapshot& bytes) override { return list_.restore(bytes); }
 
