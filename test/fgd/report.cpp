@@ -182,7 +182,7 @@ constexpr std::string_view kHowToRead =
 
 Ours, and the published figure in brackets where it differs. Columns are the load that had arrived.
 Fragmented are GPUs, in parts, that the typical tasks cannot use
-(`src/policy/kit/fragmentation.hpp`).
+(`src/policy/place/fragmentation.hpp`).
 
 )";
 

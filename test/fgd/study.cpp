@@ -10,8 +10,8 @@
 
 #include "core/view.hpp"
 #include "fgd/go_random.hpp"
-#include "policy/kit/fragmentation.hpp"
 #include "policy/kit/free_share.hpp"
+#include "policy/place/fragmentation.hpp"
 #include "policy/registry.hpp"
 #include "trace/formats.hpp"
 #include "trace/gzip.hpp"

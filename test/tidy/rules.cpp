@@ -117,10 +117,19 @@ Findings banned_calls(const Source& source) {
   return findings;
 }
 
+namespace {
+/// The line that includes this header of src/.
+std::string including(std::string_view path) {
+  return "#include \"" + std::string(path.substr(std::string_view("src/").size())) + "\"";
+}
+}  // namespace
+
 Findings policy_headers(const Source& source) {
   constexpr std::array folders = {"order", "place", "whole"};
   if (!source.path.starts_with("src/policy/") || !source.path.ends_with(".cpp")) return {};
   if (std::ranges::find(folders, part(source.path, 2)) == folders.end()) return {};
+  const std::string stem = source.path.substr(0, source.path.size() - 4);
+  if (source.text.starts_with(including(stem + ".hpp"))) return {};
   std::size_t count = 0;
   for (const std::string_view line : lines_of(source.text)) {
     if (!line.starts_with("//")) break;
@@ -430,6 +439,21 @@ Findings dead_files(std::span<const Source> tree) {
     if (source.path.ends_with(".cpp") && !is_built(tree, source)) {
       findings.push_back({source.path, 0, "no CMakeLists.txt builds it"});
     }
+  }
+  return findings;
+}
+
+Findings lonely_parts(std::span<const Source> tree) {
+  Findings findings;
+  for (const Source& part : tree) {
+    if (!part.path.starts_with("src/policy/kit/") || !part.path.ends_with(".hpp")) continue;
+    const std::string own = part.path.substr(0, part.path.size() - 4) + ".cpp";
+    const auto users = std::ranges::count_if(tree, [&](const Source& user) {
+      return user.path.starts_with("src/") && user.path != own &&
+             user.text.contains(including(part.path));
+    });
+    if (users >= 2) continue;
+    findings.push_back({part.path, 0, std::to_string(users) + " files include it, of two"});
   }
   return findings;
 }

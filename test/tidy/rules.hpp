@@ -21,7 +21,8 @@ using Levels = std::map<std::string, std::set<std::string>>;
 Findings levels(const Source& source, const Levels& all);
 /// No clock, chance, environment, terminal, thread or hash order below the shells.
 Findings banned_calls(const Source& source);
-/// A policy file opens with a few lines at most: rule, source and cost are in its About.
+/// A policy file opens with a few lines at most: rule, source and cost are in its About. A part of
+/// a policy, which has a header of its own, says in that what it is for.
 Findings policy_headers(const Source& source);
 Findings pragma_once(const Source& source);
 /// 100 columns at most, but between `// clang-format off` and `on`.
@@ -50,6 +51,9 @@ Findings names_defined_twice(std::span<const Source> tree);
 Findings idle_permits(std::span<const Source> tree);
 /// Headers that are not included; sources that no CMakeLists.txt takes in.
 Findings dead_files(std::span<const Source> tree);
+/// Headers of src/policy/kit that fewer than two other files of src include: a part joins the kit
+/// with its second user, and lies beside the first until then.
+Findings lonely_parts(std::span<const Source> tree);
 /// Links in *.md to files that are not there.
 Findings broken_links(std::span<const Source> tree);
 /// Every row of a table in this document names a test as `Suite.Name`, and every test it names is

@@ -115,6 +115,8 @@ TEST(PolicyHeaders, AreShort) {
   EXPECT_THAT(policy_headers({"src/policy/whole/a.cpp", lengthy}),
               ElementsAre(finds(11, "has 11 lines, the most is 10")));
   EXPECT_THAT(policy_headers({"src/policy/pipeline/walk.cpp", ""}), IsEmpty());
+  EXPECT_THAT(policy_headers({"src/policy/order/a.cpp", "#include \"policy/order/a.hpp\"\n"}),
+              IsEmpty());
 }
 
 TEST(PragmaOnce, ComesBeforeAnyCode) {
@@ -242,6 +244,18 @@ TEST(DeadFiles, FindsASourceNobodyBuilds) {
   std::vector<std::string> dead;
   for (const Finding& finding : dead_files(tree)) dead.push_back(finding.path);
   EXPECT_THAT(dead, ElementsAre("src/cli/other.cpp", "emu/lost/a.cpp", "test/lost/a_test.cpp"));
+}
+
+TEST(LonelyParts, HaveOneUserBesideThemselves) {
+  const std::string includes = "#include \"policy/kit/a.hpp\"\n";
+  std::vector<Source> tree = {{"src/policy/kit/a.hpp", "#pragma once\n"},
+                              {"src/policy/kit/a.cpp", includes},
+                              {"src/policy/order/b.cpp", includes},
+                              {"test/policy/kit/a_test.cpp", includes}};
+  EXPECT_THAT(lonely_parts(tree),
+              ElementsAre(Finding{"src/policy/kit/a.hpp", 0, "1 files include it, of two"}));
+  tree.push_back({"src/policy/gate/c.hpp", includes});
+  EXPECT_THAT(lonely_parts(tree), IsEmpty());
 }
 
 TEST(NamesDefinedTwice, ComparesWhatIsBelowTheSameNamespace) {

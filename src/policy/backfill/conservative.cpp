@@ -2,8 +2,8 @@
 #include <utility>
 
 #include "core/bytes.hpp"
+#include "policy/backfill/bookings.hpp"
 #include "policy/backfills.hpp"
-#include "policy/kit/bookings.hpp"
 #include "policy/kit/outlook.hpp"
 #include "policy/pipeline/backfill.hpp"
 

@@ -8,9 +8,9 @@
 
 #include "core/bytes.hpp"
 #include "policy/gates.hpp"
-#include "policy/kit/backlog.hpp"
-#include "policy/kit/class_judge.hpp"
 #include "policy/kit/memory.hpp"
+#include "policy/order/backlog.hpp"
+#include "policy/order/class_judge.hpp"
 #include "policy/pipeline/gate.hpp"
 #include "policy/policies.hpp"
 

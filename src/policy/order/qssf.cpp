@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "policy/kit/memory.hpp"
-#include "policy/kit/run_history.hpp"
+#include "policy/order/run_history.hpp"
 #include "policy/policies.hpp"
 
 namespace berth {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "policy/kit/outlook.hpp"
-#include "policy/kit/overlay.hpp"
+#include "policy/pipeline/overlay.hpp"
 
 namespace berth {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "policy/kit/best_node.hpp"
-#include "policy/kit/fragmentation.hpp"
-#include "policy/kit/node_memory.hpp"
-#include "policy/kit/sigmoid.hpp"
+#include "policy/place/fragmentation.hpp"
+#include "policy/place/node_memory.hpp"
+#include "policy/place/sigmoid.hpp"
 #include "policy/policies.hpp"
 
 namespace berth {
@@ -30,7 +30,7 @@ constexpr About kFgd{
         "score = floor(100 x sigmoid(decrease of fragmentation in GPUs)) of each node that holds "
         "the job, and of each of its GPUs if the job takes a part of one. The largest score, the "
         "first among equals; on a node the GPUs with the least room. Fragmentation is the free GPU "
-        "capacity of a node that typical jobs cannot use (policy/kit/fragmentation.hpp). A job "
+        "capacity of a node that typical jobs cannot use (policy/place/fragmentation.hpp). A job "
         "larger than the largest node takes GPUs of the first nodes.",
     .reads = "Request, waiting and running jobs, cores, compute shares and memory per GPU.",
     .source = "FGD (Weng et al., ATC 2023).",

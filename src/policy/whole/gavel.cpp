@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "policy/kit/rounds.hpp"
 #include "policy/policies.hpp"
+#include "policy/whole/rounds.hpp"
 
 namespace berth {
 

@@ -8,8 +8,8 @@
 
 #include "policy/kit/diff.hpp"
 #include "policy/kit/gittins.hpp"
-#include "policy/kit/level_queues.hpp"
 #include "policy/policies.hpp"
+#include "policy/whole/level_queues.hpp"
 
 namespace berth {
 

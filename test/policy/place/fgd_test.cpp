@@ -6,8 +6,8 @@
 
 #include <cmath>
 
-#include "policy/kit/fragmentation.hpp"
 #include "policy/kit/free_share.hpp"
+#include "policy/place/fragmentation.hpp"
 #include "policy/place/place_on.hpp"
 
 namespace berth {

@@ -1,4 +1,4 @@
-#include "policy/kit/run_history.hpp"
+#include "policy/order/run_history.hpp"
 
 #include <algorithm>
 #include <array>

@@ -8,7 +8,7 @@
 
 #include "policy/keys.hpp"
 #include "policy/kit/classes.hpp"
-#include "policy/kit/stated_classes.hpp"
+#include "policy/order/stated_classes.hpp"
 
 namespace berth {
 

@@ -1,4 +1,4 @@
-#include "policy/kit/fragmentation.hpp"
+#include "policy/place/fragmentation.hpp"
 
 #include <algorithm>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "policy/kit/profile.hpp"
+#include "policy/backfill/profile.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "policy/kit/bookings.hpp"
+#include "policy/backfill/bookings.hpp"
 
 #include <algorithm>
 #include <functional>

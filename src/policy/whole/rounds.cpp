@@ -1,4 +1,4 @@
-#include "policy/kit/rounds.hpp"
+#include "policy/whole/rounds.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,6 +1,6 @@
 // Goal: run times are told by the likeliest runs before, in bounded room, and survive as bytes.
 // Method: short histories worked out by hand; many kinds; damaged bytes.
-#include "policy/kit/run_history.hpp"
+#include "policy/order/run_history.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Goal: what is added over a stretch of time is taken there and nowhere else, and a search finds
 // the first stretch that is low for long enough.
 // Method: a few stretches by hand; random ones against a plain array of seconds.
-#include "policy/kit/levels.hpp"
+#include "policy/backfill/levels.hpp"
 
 #include <gtest/gtest.h>
 

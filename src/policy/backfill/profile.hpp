@@ -13,7 +13,7 @@
 
 #include "core/trial.hpp"
 #include "core/view.hpp"
-#include "policy/kit/levels.hpp"
+#include "policy/backfill/levels.hpp"
 #include "policy/policy.hpp"
 
 namespace berth {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "core/view.hpp"
-#include "policy/kit/profile.hpp"
+#include "policy/backfill/profile.hpp"
 #include "policy/policy.hpp"
 
 namespace berth {

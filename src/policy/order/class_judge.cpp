@@ -1,4 +1,4 @@
-#include "policy/kit/class_judge.hpp"
+#include "policy/order/class_judge.hpp"
 
 #include <algorithm>
 #include <string>

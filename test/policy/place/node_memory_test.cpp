@@ -1,6 +1,6 @@
 // Goal: what is remembered of a node is computed again when its books change, and only then.
 // Method: calls are counted.
-#include "policy/kit/node_memory.hpp"
+#include "policy/place/node_memory.hpp"
 
 #include <gtest/gtest.h>
 

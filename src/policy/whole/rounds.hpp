@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "core/view.hpp"
-#include "policy/kit/time_plan.hpp"
 #include "policy/policy.hpp"
+#include "policy/whole/time_plan.hpp"
 
 namespace berth {
 

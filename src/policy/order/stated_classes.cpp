@@ -1,4 +1,4 @@
-#include "policy/kit/stated_classes.hpp"
+#include "policy/order/stated_classes.hpp"
 
 #include <algorithm>
 #include <utility>

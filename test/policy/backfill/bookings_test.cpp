@@ -1,7 +1,7 @@
 // Goal: jobs are booked in rank order beside each other, move forward when room is given up, and
 // keep their bookings through a memory.
 // Method: one node of four GPUs, and jobs that need some or all of them.
-#include "policy/kit/bookings.hpp"
+#include "policy/backfill/bookings.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Goal: jobs move down as they run and back as they wait, each in order; a memory of other queues
 // is refused.
 // Method: a few jobs moved by hand.
-#include "policy/kit/level_queues.hpp"
+#include "policy/whole/level_queues.hpp"
 
 #include <gtest/gtest.h>
 

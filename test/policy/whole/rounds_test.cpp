@@ -1,6 +1,6 @@
 // Goal: a policy in rounds is one function; claims to a type follow what is owed and received.
 // Method: toy plans, whose first round is worked out by hand; a plan followed by another.
-#include "policy/kit/rounds.hpp"
+#include "policy/whole/rounds.hpp"
 
 #include <gtest/gtest.h>
 

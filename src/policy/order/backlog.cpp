@@ -1,4 +1,4 @@
-#include "policy/kit/backlog.hpp"
+#include "policy/order/backlog.hpp"
 
 #include <algorithm>
 

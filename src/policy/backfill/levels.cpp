@@ -1,4 +1,4 @@
-#include "policy/kit/levels.hpp"
+#include "policy/backfill/levels.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "policy/kit/overlay.hpp"
+#include "policy/pipeline/overlay.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "policy/kit/time_plan.hpp"
+#include "policy/whole/time_plan.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -1,6 +1,6 @@
 // Goal: a job's work, the time that a cluster shared between users needs for it, and a user's
 // burden are the stated formulas. Method: a few jobs on one scene, the results worked out by hand.
-#include "policy/kit/backlog.hpp"
+#include "policy/order/backlog.hpp"
 
 #include <gtest/gtest.h>
 

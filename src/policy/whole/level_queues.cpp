@@ -1,4 +1,4 @@
-#include "policy/kit/level_queues.hpp"
+#include "policy/whole/level_queues.hpp"
 
 #include <string>
 #include <tuple>
