@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/ask.hpp"
+#include "core/assert.hpp"
 #include "core/boxed.hpp"
 #include "core/conditions.hpp"
 #include "core/ids.hpp"
@@ -207,7 +208,10 @@ class JobView {
   Instant stays_until() const { return job_->stays_until; }
 
   /// When its berth was taken. Requires: it holds one.
-  Instant granted_at() const { return job_->since; }
+  Instant granted_at() const {
+    BERTH_ASSERT(holds_berth(job_->state));
+    return job_->since;
+  }
 
   std::uint64_t barred() const { return job_->barred; }
 

@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "core/assert.hpp"
+
 namespace berth {
 
 std::vector<Duration> runs_like(const JobSpec& job, Fingerprint what, const Lessons& lessons,
@@ -25,7 +27,10 @@ std::vector<Duration> runs_like(const JobSpec& job, Fingerprint what, const Less
   return runs;
 }
 
-Duration median_of(std::span<const Duration> runs) { return runs[(runs.size() - 1) / 2]; }
+Duration median_of(std::span<const Duration> runs) {
+  BERTH_ASSERT(!runs.empty());
+  return runs[(runs.size() - 1) / 2];
+}
 
 namespace {
 

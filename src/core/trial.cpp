@@ -1,6 +1,7 @@
 #include "core/trial.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 
 namespace berth {
@@ -134,6 +135,8 @@ void Trial::save(const Grant& grant) {
 }
 
 Grant Trial::put(const Ask& ask, const Placement& placement) {
+  const auto& gpus = placement.gpus;
+  BERTH_ASSERT(std::ranges::adjacent_find(gpus, std::greater_equal()) == gpus.end());
   Grant grant = scratch_.grant_for(cluster_, ask, placement);
   put(grant);
   return grant;
@@ -150,6 +153,7 @@ void Trial::take(const Grant& grant) {
 }
 
 void Trial::rollback(Mark mark) {
+  BERTH_ASSERT(mark <= log_.size());
   for (; log_.size() > mark; log_.pop_back()) {
     const Scratch::Saved& saved = log_.back();
     if (saved.is_node) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/assert.hpp"
 #include "core/ids.hpp"
 #include "core/occupancy.hpp"
 
@@ -64,8 +65,11 @@ struct Scratch {
 
 class Trial {
  public:
+  /// Requires: no other trial of this scratch copy has changed it and is still open.
   Trial(const Cluster& cluster, Scratch& scratch)
-      : cluster_(cluster), scratch_(scratch.use), log_(scratch.log) {}
+      : cluster_(cluster), scratch_(scratch.use), log_(scratch.log) {
+    BERTH_ASSERT(log_.empty());
+  }
   ~Trial() { rollback(0); }
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
@@ -105,7 +109,7 @@ class Trial {
 
   using Mark = std::size_t;
   Mark mark() const { return log_.size(); }
-  /// Undoes everything since `mark`.
+  /// Undoes everything since `mark`. Requires: nothing before it was undone.
   void rollback(Mark mark);
 
  private:

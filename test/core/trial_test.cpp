@@ -108,5 +108,26 @@ TEST_F(Holds, CapacityAndHealthComeFirst) {
   EXPECT_EQ(look(hold_ten(), ask_for(1_GiB, seconds(1))), Why::Health);
 }
 
+// ---- Contracts -------------------------------------------------------------------------------
+
+TEST(TrialDeath, AGpuIsPutOnce) {
+  Cluster cluster;
+  cluster.add_switch();
+  cluster.add_node({.name = "n0", .gpus = 2, .vram = 24_GiB});
+  const Ledger ledger(cluster, {});
+  Ask ask;
+  ask.request.gpu.count = 2_gpus;
+  ask.request.gpu.vram = 1_GiB;
+  Trial trial = ledger.trial(cluster);
+  const auto put = [&](std::uint32_t first, std::uint32_t second) {
+    trial.put(ask, {.gpus = {GpuId(first), GpuId(second)}, .host = NodeId(0)});
+  };
+  EXPECT_DEATH(put(0, 0), "greater_equal");
+  EXPECT_DEATH(put(1, 0), "greater_equal");
+  put(0, 1);
+  EXPECT_DEATH(trial.rollback(trial.mark() + 1), "mark <= ");
+  EXPECT_DEATH(ledger.trial(cluster), "log_.empty\\(\\)") << "one at a time";
+}
+
 }  // namespace
 }  // namespace berth

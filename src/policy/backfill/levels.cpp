@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/assert.hpp"
+
 namespace berth {
 
 /// How many steps are at or before this time.
@@ -32,6 +34,7 @@ void Levels::join(std::size_t step) {
 }
 
 void Levels::add(Instant from, Instant to, GpuCount gpus) {
+  BERTH_ASSERT(from <= to);
   if (from == to || gpus == GpuCount(0)) return;
   const std::size_t first = split(from);
   const std::size_t end = split(to);

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/assert.hpp"
 #include "core/trial.hpp"
 #include "core/view.hpp"
 #include "policy/backfill/levels.hpp"
@@ -51,6 +52,7 @@ class ByTime {
   void erase(Instant at, Value value) {
     settle();
     const auto gap = std::lower_bound(begin(), entries_.end(), Entry(at, value));
+    BERTH_ASSERT(gap != entries_.end() && *gap == Entry(at, value));
     if (gap - begin() < entries_.end() - gap) {
       std::move_backward(begin(), gap, gap + 1);
       ++first_;

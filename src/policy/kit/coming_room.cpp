@@ -3,9 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/assert.hpp"
 #include "policy/kit/diff.hpp"
 
 namespace berth {
+
+void ComingRoom::add(JobId job) {
+  BERTH_ASSERT(holds_berth(view_.job(job).state()));
+  leaving_.push_back(job);
+}
 
 std::optional<Placement> ComingRoom::place(JobId job, const Ask& ask) {
   if (leaving_.empty()) return std::nullopt;

@@ -23,7 +23,7 @@ class ComingRoom {
       : view_(view), placer_(placer), trial_(trial), vacancy_(vacancy) {}
 
   /// A job that stops. Requires: it holds GPUs of the view.
-  void add(JobId job) { leaving_.push_back(job); }
+  void add(JobId job);
   std::span<const JobId> leaving() const { return leaving_; }
 
   /// Where the job fits once all that leave have left, beside what is promised; nothing if none

@@ -71,7 +71,7 @@ class PendingIndex {
     return entry == nullptr ? nullptr : entry->lane;
   }
   /// Requires: lane_of(id).
-  const Position& position_of(JobId id) const { return entries_.find(id)->position; }
+  const Position& position_of(JobId id) const { return entries_.at(id).position; }
 
   /// Every lane, in a fixed order; some may be empty.
   std::map<LaneKey, Lane>& lanes() { return lanes_; }

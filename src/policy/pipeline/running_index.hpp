@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/assert.hpp"
 #include "core/id_map.hpp"
 #include "core/view.hpp"
 #include "core/wide.hpp"
@@ -110,7 +111,10 @@ class WorstFirst {
   /// Null if there are not so many. Valid until the next call.
   Displaceable* at(std::size_t place);
   /// What it holds. Requires: at(place).
-  const Grant& grant(std::size_t place) const { return view_.find(found_[place].job)->grant; }
+  const Grant& grant(std::size_t place) const {
+    BERTH_ASSERT(place < found_.size());
+    return view_.find(found_[place].job)->grant;
+  }
 
  private:
   struct Next {

@@ -4,9 +4,12 @@
 #include <utility>
 #include <vector>
 
+#include "core/assert.hpp"
+
 namespace berth {
 
 void StartPromise::make(JobId id, const Ask& ask) {
+  BERTH_ASSERT(!is_made());
   const bool is_known =
       known_ && walk_.started().empty() && known_->job == id && known_->ask == ask;
   shadow_ = is_known ? std::move(known_) : shadow_of(walk_, id, ask);

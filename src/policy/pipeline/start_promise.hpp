@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "core/assert.hpp"
 #include "policy/kit/outlook.hpp"
 #include "policy/pipeline/shadow.hpp"
 #include "policy/pipeline/walk.hpp"
@@ -22,7 +23,10 @@ class StartPromise {
   bool is_made() const { return shadow_.has_value(); }
   bool is_to(JobId id) const { return shadow_ && shadow_->job == id; }
   /// Requires of these: is_made().
-  Instant start() const { return shadow_->start; }
+  Instant start() const {
+    BERTH_ASSERT(is_made());
+    return shadow_->start;
+  }
   bool is_outlasted_by(JobId id) const { return at_start_->is_outlasted_by(id); }
 
   /// Where another job may start, which wants to go there: AtStart::place_beside() if the job runs

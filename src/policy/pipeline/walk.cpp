@@ -4,6 +4,8 @@
 #include <iterator>
 #include <tuple>
 
+#include "core/assert.hpp"
+
 namespace berth {
 
 namespace {
@@ -70,6 +72,7 @@ void Walk::wake(Instant at) {
 
 void Walk::begin_all() {
   heads_.clear();
+  has_ended_ = false;
   if (context_.index.empty()) return;
   heads_.reserve(context_.index.lanes().size());
   for (auto& [key, lane] : context_.index.lanes()) {
@@ -82,6 +85,7 @@ void Walk::begin_all() {
 
 void Walk::begin_open() {
   heads_.clear();
+  has_ended_ = false;
   if (context_.index.empty()) return;
   heads_.reserve(context_.index.open().size());
   for (Lane* const lane : context_.index.open()) {
@@ -102,6 +106,7 @@ void Walk::push(const Head& head) {
 }
 
 void Walk::push(Head head, std::set<Position>::const_iterator at) {
+  BERTH_ASSERT(!has_ended_);
   if (at == head.lane->jobs.end()) return;
   head.at = at;
   head.group = group_rank(*head.lane, head.job());
@@ -111,6 +116,7 @@ void Walk::push(Head head, std::set<Position>::const_iterator at) {
 void Walk::pass_on(const Head& head) { push(head, std::next(head.at)); }
 
 void Walk::pass_on_within(const Head& head, Duration longest) {
+  BERTH_ASSERT(context_.index.shape().by_run);
   const Lane& lane = *head.lane;
   std::optional<Position> best;  // of the brief jobs looked at
   auto brief = lane.by_run.begin();
@@ -124,6 +130,7 @@ void Walk::pass_on_within(const Head& head, Duration longest) {
 }
 
 std::optional<Head> Walk::next() {
+  BERTH_ASSERT(!has_ended_);
   while (!heads_.empty()) {
     std::ranges::pop_heap(heads_, later_first);
     Head head = heads_.back();
@@ -135,6 +142,7 @@ std::optional<Head> Walk::next() {
 }
 
 void Walk::end() {
+  has_ended_ = true;
   std::erase_if(context_.index.open(), [](const Lane* lane) { return lane->closed; });
 }
 
@@ -151,7 +159,8 @@ Rank Walk::known_group_rank(const Lane& lane, JobId first) {
 }
 
 Standing Walk::standing_of(JobId id) {
-  return {group_rank(*context_.index.lane_of(id), id), context_.index.position_of(id)};
+  const Position& position = context_.index.position_of(id);
+  return {group_rank(*context_.index.lane_of(id), id), position};
 }
 
 std::optional<Head> Walk::head_of(JobId id) {

@@ -79,7 +79,8 @@ class Walk {
   void begin_open();
   /// One more lane, which is not in the index.
   void add(Lane& lane);
-  /// The first in rank order of what is left of the queue; nothing at its end.
+  /// The first in rank order of what is left of the queue; nothing at its end. Requires of this
+  /// and of passing on: no end() since the queue began.
   std::optional<Head> next();
   /// Puts the next job of the lane in the queue.
   void pass_on(const Head& head);
@@ -155,6 +156,7 @@ class Walk {
   Tally tally_;
   Decisions decisions_;
   std::vector<Head> heads_;     ///< A heap, the best first.
+  bool has_ended_ = false;      ///< Since the queue began.
   std::vector<Ask> ruled_out_;  ///< Minimal asks refused for capacity in this walk.
   std::vector<Ask> kept_from_;  ///< Minimal asks refused for a reservation in this walk.
   std::map<UserId, Rank> group_ranks_;

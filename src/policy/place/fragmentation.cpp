@@ -4,6 +4,7 @@
 #include <optional>
 #include <tuple>
 
+#include "core/assert.hpp"
 #include "policy/kit/free_share.hpp"
 
 namespace berth {
@@ -31,6 +32,7 @@ void TargetWorkload::add(const Ask& ask) { ++tasks_[class_of(ask)]; }
 
 void TargetWorkload::remove(const Ask& ask) {
   const auto found = tasks_.find(class_of(ask));
+  BERTH_ASSERT(found != tasks_.end());
   if (--found->second == 0) tasks_.erase(found);
 }
 

@@ -25,16 +25,19 @@ class WalkTest : public testing::Test {
       index_.update(scene_.wait(whole(1, run)), scene_.view(), *order_);
     }
   }
+  PassContext context(const ClusterView& view) {
+    return {.view = view,
+            .events = {},
+            .order = *order_,
+            .placer = *placer_,
+            .options = options_,
+            .gates = gates_,
+            .index = index_};
+  }
   /// The job that the walk comes to after this one; job 0 at the end.
   JobId next_within(JobId after, Duration longest) {
     const ClusterView view = scene_.view();
-    Walk walk({.view = view,
-               .events = {},
-               .order = *order_,
-               .placer = *placer_,
-               .options = options_,
-               .gates = gates_,
-               .index = index_});
+    Walk walk(context(view));
     walk.pass_on_within(*walk.head_of(after), longest);
     const auto head = walk.next();
     return head ? head->job() : JobId(0);
@@ -67,6 +70,22 @@ TEST_F(WalkTest, PassesOnToTheNextJobThatIsBriefEnough) {
       }
     }
   }
+}
+
+TEST_F(WalkTest, EndsUntilItBeginsAgain) {
+  index_.clear({});
+  wait(1, 1);
+  const ClusterView view = scene_.view();
+  Walk walk(context(view));
+  walk.begin_all();
+  const auto head = walk.next();
+  ASSERT_TRUE(head);
+  EXPECT_DEATH(walk.pass_on_within(*head, minutes(1)), "by_run");
+  walk.end();
+  EXPECT_DEATH(walk.pass_on(*head), "has_ended_");
+  EXPECT_DEATH(walk.next(), "has_ended_");
+  walk.begin_open();
+  EXPECT_TRUE(walk.next());
 }
 
 }  // namespace
