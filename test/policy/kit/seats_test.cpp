@@ -1,14 +1,18 @@
 // Goal: a seat counts against its user's limits by the GPUs it has, not by those its job asks for.
-// Method: an elastic job that asks for one GPU has a seat of three, and its user may have four.
+// Method: an elastic job that asks for one GPU has a seat of three, and its user may have four;
+// every sequence of seats on two GPUs.
 #include "policy/kit/seats.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "policy/registry.hpp"
 #include "policy/scene.hpp"
+#include "support/every_way.hpp"
 
 namespace berth {
 namespace {
@@ -71,6 +75,61 @@ TEST_F(Seats, ThatStayCountThoughTheirPlaceTakesNoJob) {
   EXPECT_FALSE(seating.keep(runs, ask_of(view.job(runs))));
   EXPECT_TRUE(seating.stay(runs));
   EXPECT_FALSE(seat(seating, two));
+}
+
+/// Every sequence of seats given and places held, against lists of who has which GPU.
+TEST(SeatsOfTinyWorlds, AreWithinRoomAndLimit) {
+  constexpr std::size_t kJobs = 3;
+  test::EveryWay ways;
+  while (ways.next() && !testing::Test::HasFailure()) {
+    const GpuCount limit(static_cast<std::int64_t>(ways.up_to(2)));  // 0: none
+    test::Scene scene(test::uniform(2, 1), Settings{.limits = {.gpus = limit}});
+    JobSpec one_or_two = test::whole(1, kForever);
+    one_or_two.request.gpu.min = GpuCount(1);
+    one_or_two.request.gpu.max = GpuCount(2);
+    const std::vector<JobId> jobs = {scene.wait(test::whole(1, kForever)),
+                                     scene.wait(test::whole(2, kForever)), scene.wait(one_or_two)};
+    const auto placer = (*std::ranges::find(placers(), "first-fit", &PlacerEntry::name)).make();
+    const ClusterView view = scene.view();
+    Trial trial = view.trial();
+    Seating seating(view, *placer, trial);
+    std::vector<std::optional<JobId>> owners(2);
+    std::vector<Seat> expected;
+    std::vector<JobId> left = jobs;
+    for (std::size_t step = 0; step < kJobs; ++step) {
+      const JobId job = ways.one_of(left);
+      std::erase(left, job);
+      const GpuRequest& asked = view.job(job).request().gpu;
+      const GpuCount taken(std::ranges::count_if(owners, &std::optional<JobId>::has_value));
+      // 0: a seat of the placer's choice; 1 to 3: a place of these GPUs.
+      const std::size_t at = ways.up_to(3);
+      Placement place{.gpus = {}, .host = NodeId(0)};
+      for (std::uint32_t gpu = 0; gpu < 2; ++gpu) {
+        const bool is_in = at == 0 ? !owners[gpu] && std::ssize(place.gpus) < asked.count.raw()
+                                   : (at >> gpu & 1) != 0;
+        if (is_in) place.gpus.emplace_back(gpu);
+      }
+      const GpuCount gpus(std::ssize(place.gpus));
+      const bool is_free = std::ranges::all_of(
+          place.gpus, [&](GpuId gpu) { return !owners[gpu.value()].has_value(); });
+      const bool is_right =
+          at == 0 ? gpus == asked.count : asked.least() <= gpus && gpus <= asked.most();
+      const bool is_allowed = limit == GpuCount(0) || taken + gpus <= limit;
+      const bool may = is_free && is_right && is_allowed;
+      if (!place.gpus.empty()) place.host = view.cluster().node_of(place.gpus.front());
+      const Ask ask = ask_of(view.job(job));
+      EXPECT_EQ(at == 0 ? seating.seat(job, ask) : seating.hold(job, ask, place), may)
+          << ways.text();
+      if (!may) continue;
+      for (const GpuId gpu : place.gpus) owners[gpu.value()] = job;
+      expected.push_back({.job = job, .ask = ask, .place = place});
+    }
+    const std::vector<Seat> seats = seating.take();
+    EXPECT_TRUE(std::ranges::equal(seats, expected, [](const Seat& a, const Seat& b) {
+      return a.job == b.job && a.place == b.place;
+    })) << ways.text();
+  }
+  EXPECT_GT(ways.runs(), 1'000U);
 }
 
 }  // namespace
