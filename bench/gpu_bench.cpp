@@ -20,7 +20,7 @@
 
 #include "core/rng.hpp"
 #include "daemon/cgroup.hpp"
-#include "daemon/driver_thread.hpp"
+#include "daemon/loop/driver_thread.hpp"
 #include "emu/emulator.hpp"
 #include "gpu/checkpoint.hpp"
 #include "gpu/nvml.hpp"

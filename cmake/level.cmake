@@ -30,3 +30,13 @@ function(berth_level name)
     target_link_libraries(berth_${name} ${scope} berth_${left})
   endforeach()
 endfunction()
+
+# berth_wings(level folders...): the folders of a level, left to right; a file may include its own and
+# those left of it. `.` is the level's own. test/tidy reads these lines too.
+function(berth_wings level)
+  foreach(wing ${ARGN})
+    if(NOT IS_DIRECTORY ${CMAKE_SOURCE_DIR}/src/${level}/${wing})
+      message(FATAL_ERROR "src/${level}/${wing} is a wing without a folder")
+    endif()
+  endforeach()
+endfunction()

@@ -1,3 +1,3 @@
-#include "cli/verbs.hpp"
+#include "cli/print/verbs.hpp"
 
 int main(int argc, char** argv) { return berth::cli::run(argc, argv); }

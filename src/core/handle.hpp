@@ -6,7 +6,8 @@
 //   7,9-12,643_5   several of these, jobs before tasks: 643_5,9 may mean 643_[5,9], and is refused
 //   train-*        a name: `*` stands for any characters, `?` for one
 //
-// This is the grammar; which jobs a handle stands for is said by daemon/selection.hpp. Pure.
+// This is the grammar; which jobs a handle stands for is said by daemon/answers/selection.hpp.
+// Pure.
 #pragma once
 
 #include <string>

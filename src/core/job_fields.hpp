@@ -1,11 +1,11 @@
 // The fields of a job that its user states: one table for every door. The API reads and writes by
-// its rows (daemon/job_fields.cpp, daemon/row.cpp); the options of `berth submit`, `run` and
-// `update` are made of them, as are the words of refusals. doc/openapi.yaml, the tools of
-// `berth mcp` and the clients are held to them by tests (test/daemon/job_fields_test.cpp).
+// its rows (daemon/requests/job_fields.cpp, daemon/answers/row.cpp); the options of `berth submit`,
+// `run` and `update` are made of them, as are the words of refusals. doc/openapi.yaml, the tools of
+// `berth mcp` and the clients are held to them by tests (test/daemon/requests/job_fields_test.cpp).
 //
 // A new field is a row here, a member of JobSpec (members.hpp), a line in doc/openapi.yaml, and
 // where it is used. One that is no number and no text of JobSpec has a reader in
-// daemon/job_fields.cpp.
+// daemon/requests/job_fields.cpp.
 #pragma once
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 //
 // A process is running; locked: its driver calls wait; checkpointed: locked, and what it held on
 // GPUs is in its host memory. Any call may take long, or never return: callers that cannot wait
-// make it from a process that can be killed (daemon/suspend_helper.hpp).
+// make it from a process that can be killed (daemon/suspend/suspend_helper.hpp).
 //
 // Thread-safety: calls about one process must not overlap; others may.
 #pragma once

@@ -17,7 +17,8 @@ namespace berth::live {
 
 class Lookout {
  public:
-  /// Without eyes nothing is looked at, and no step waits for it. Requires: the watcher outlives it.
+  /// Without eyes nothing is looked at, and no step waits for it. Requires: the watcher outlives
+  /// it.
   Lookout(const Hands& hands, Watcher& watcher, std::size_t gpus, Rhythm rhythm)
       : hands_(hands), watcher_(watcher), pacer_(gpus, rhythm), gpus_(gpus) {}
 

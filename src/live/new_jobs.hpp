@@ -1,5 +1,5 @@
-// New jobs: what a user asks for, what is learned for it from jobs that ended, and how a step writes
-// it down.
+// New jobs: what a user asks for, what is learned for it from jobs that ended, and how a step
+// writes it down.
 //
 // Belongs to the engine's thread.
 #pragma once

@@ -1,8 +1,8 @@
 // The snapshots of the engine's state in the journal: when one is due, and how it gets there.
 //
-// A snapshot is written in parts from a copy of the state, each in a transaction of its own, so that
-// no step waits for it. Before the last part a crash leaves the journal as it was. Belongs to the
-// engine's thread.
+// A snapshot is written in parts from a copy of the state, each in a transaction of its own, so
+// that no step waits for it. Before the last part a crash leaves the journal as it was. Belongs to
+// the engine's thread.
 #pragma once
 
 #include <cstddef>

@@ -12,7 +12,7 @@
 
 #include "core/error.hpp"
 #include "core/time.hpp"
-#include "daemon/options.hpp"
+#include "daemon/settings/options.hpp"
 #include "gpu/port.hpp"
 #include "gpu/probe.hpp"
 #include "node/report.hpp"

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string_view>
 
-#include "daemon/processes.hpp"
+#include "daemon/loop/processes.hpp"
 #include "gpu/probe.hpp"
 
 namespace berth::node {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "daemon/program.hpp"
+#include "daemon/program/program.hpp"
 #include "node/agent.hpp"
 
 namespace {

@@ -48,8 +48,8 @@ struct NodeReport {
 
 /// `berth-agent at=1764087000 every=30 gpu=0 usable=81559 used=20492 other=12 job=23:20480:20480:1`
 /// in one line; of a job: its number, what it holds, the most, and the number of its processes. A
-/// GPU of which nothing is known has `problem=GPU_is_lost` instead of amounts, and then `lost` where
-/// the driver says so.
+/// GPU of which nothing is known has `problem=GPU_is_lost` instead of amounts, and then `lost`
+/// where the driver says so.
 std::string to_text(const NodeReport& report);
 
 /// Nothing for a text that is no agent's. Errors: BadData naming the word that is wrong.

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/text.hpp"
-#include "daemon/stand_in.hpp"
+#include "daemon/attempts/stand_in.hpp"
 
 namespace berth::slurm {
 

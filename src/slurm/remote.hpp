@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/remote.hpp"
+#include "daemon/site/remote.hpp"
 #include "slurm/courier.hpp"
 #include "slurm/gauges.hpp"
 #include "slurm/job_table.hpp"

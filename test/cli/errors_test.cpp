@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <sstream>
 
-#include "cli/daemon.hpp"
+#include "cli/ask/daemon.hpp"
 #include "cli/program.hpp"
 #include "http/server.hpp"
 

@@ -8,9 +8,9 @@
 #include <csignal>
 #include <sstream>
 
+#include "cli/attend/top_screen.hpp"
 #include "cli/fake_daemon.hpp"
 #include "cli/program.hpp"
-#include "cli/top_screen.hpp"
 
 namespace berth::cli {
 namespace {

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "cli/fake_daemon.hpp"
+#include "cli/print/table_forms.hpp"
 #include "cli/program.hpp"
-#include "cli/table_forms.hpp"
 
 namespace berth::cli {
 namespace {

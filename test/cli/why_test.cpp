@@ -8,7 +8,7 @@
 
 #include "cli/fake_daemon.hpp"
 #include "cli/program.hpp"
-#include "cli/why_text.hpp"
+#include "cli/tell/why_text.hpp"
 
 namespace berth {
 namespace {

@@ -12,8 +12,8 @@
 
 #include "core/job_fields.hpp"
 #include "core/limits.hpp"
-#include "daemon/admit.hpp"
-#include "daemon/requests.hpp"
+#include "daemon/requests/admit.hpp"
+#include "daemon/requests/requests.hpp"
 #include "daemon/rig.hpp"
 #include "live/host.hpp"
 #include "policy/registry.hpp"

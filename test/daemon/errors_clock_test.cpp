@@ -9,7 +9,7 @@
 #include <ctime>
 #include <fstream>
 
-#include "daemon/clock.hpp"
+#include "daemon/loop/clock.hpp"
 #include "daemon/rig.hpp"
 
 namespace berth {

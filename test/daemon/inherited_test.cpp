@@ -6,7 +6,7 @@
 
 #include <sstream>
 
-#include "daemon/hints.hpp"
+#include "daemon/attempts/hints.hpp"
 #include "daemon/rig.hpp"
 #include "support/paths.hpp"
 

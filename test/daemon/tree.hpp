@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/processes.hpp"
+#include "daemon/loop/processes.hpp"
 
 namespace berth::test {
 

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <future>
 
-#include "daemon/forecaster.hpp"
+#include "daemon/answers/forecaster.hpp"
 #include "daemon/rig.hpp"
 #include "policy/registry.hpp"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/assert.hpp"
-#include "daemon/config.hpp"
+#include "daemon/settings/config.hpp"
 #include "emu/emulator.hpp"
 #include "engine/possible.hpp"
 

@@ -10,10 +10,10 @@
 #include <string_view>
 
 #include "core/assert.hpp"
-#include "daemon/hints.hpp"
-#include "daemon/queries.hpp"
-#include "daemon/reports.hpp"
-#include "daemon/requests.hpp"
+#include "daemon/answers/queries.hpp"
+#include "daemon/attempts/hints.hpp"
+#include "daemon/attempts/reports.hpp"
+#include "daemon/requests/requests.hpp"
 #include "engine/possible.hpp"
 #include "http/target.hpp"
 #include "live/command.hpp"

@@ -44,6 +44,15 @@ Levels levels_of(std::span<const Source> tree);
 /// The table of levels in this document has a row for each level, which names what it links.
 Findings level_rows(std::span<const Source> tree, std::string_view path);
 
+/// By level, its folders left to right; `.` is the level's own.
+using Wings = std::map<std::string, std::vector<std::string>>;
+/// What the calls `berth_wings(LEVEL FOLDER...)` of src/CMakeLists.txt say.
+Wings wings_of(std::span<const Source> tree);
+/// A file of a level with wings is in one of them and includes only its own and those left of it. A
+/// wing has at most 20 files, a header and its source being one, of which at most five stand on
+/// each other.
+Findings wings(std::span<const Source> tree);
+
 /// Below src, emu and lab a type, and what is inline, is defined once in a namespace: no linker
 /// objects to a second one, and programs that have both do with one what is written for the other.
 Findings names_defined_twice(std::span<const Source> tree);

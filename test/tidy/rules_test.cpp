@@ -45,7 +45,7 @@ const Levels kLevels = {
 TEST(Levels, RefusesAnIncludeThatPointsRight) {
   EXPECT_THAT(levels({"src/core/job.hpp", "\n#include \"policy/policy.hpp\"\n"}, kLevels),
               ElementsAre(finds(2, "core may not include policy/policy.hpp")));
-  EXPECT_THAT(levels({"src/sim/a.cpp", "#include \"daemon/loop.hpp\"\n"}, kLevels), SizeIs(1));
+  EXPECT_THAT(levels({"src/sim/a.cpp", "#include \"daemon/loop/loop.hpp\"\n"}, kLevels), SizeIs(1));
   EXPECT_THAT(levels({"src/cli/a.cpp", "#include \"engine/engine.hpp\"\n"}, kLevels), SizeIs(1));
   EXPECT_THAT(levels({"emu/a.cpp", "#include \"core/units.hpp\"\n"}, kLevels), SizeIs(1));
   EXPECT_THAT(levels({"src/core/a.cpp", "#include \"emu/a.hpp\"\n"}, kLevels), SizeIs(1));
@@ -60,6 +60,44 @@ TEST(Levels, AllowsOneThatPointsLeft) {
               IsEmpty());
   EXPECT_THAT(levels({"emu/a.cpp", "#include \"emu/state/a.hpp\"\n"}, kLevels), IsEmpty());
   EXPECT_THAT(levels({"test/core/a.cpp", "#include \"report/metrics.hpp\"\n"}, kLevels), IsEmpty());
+}
+
+Findings wings_with(const std::vector<Source>& files) {
+  std::vector<Source> all = files;
+  all.push_back({"src/CMakeLists.txt",
+                 "berth_level(daemon)\n# Of it.\nberth_wings(daemon\n  loop limits . api)\n"});
+  return wings(all);
+}
+
+TEST(Wings, IncludeTheirOwnAndWhatIsLeftOfThem) {
+  EXPECT_THAT(wings_with({{"src/daemon/daemon.cpp", "#include \"daemon/limits/rung.hpp\"\n"},
+                          {"src/daemon/api/api.cpp", "#include \"daemon/daemon.hpp\"\n"},
+                          {"src/daemon/api/routes.cpp", "#include \"daemon/api/api.hpp\"\n"},
+                          {"src/core/a.cpp", ""}}),
+              IsEmpty());
+  EXPECT_THAT(wings_with({{"src/daemon/limits/rung.cpp", "\n#include \"daemon/api/api.hpp\"\n"}}),
+              ElementsAre(finds(2, "may not include daemon/api/api.hpp")));
+  EXPECT_THAT(wings_with({{"src/daemon/loop/loop.hpp", "#include \"daemon/daemon.hpp\"\n"}}),
+              ElementsAre(finds(1, "may not include daemon/daemon.hpp")));
+  EXPECT_THAT(wings_with({{"src/daemon/new/a.cpp", ""}}), ElementsAre(finds(0, "in no wing")));
+}
+
+TEST(Wings, AreLowAndNotWide) {
+  std::vector<Source> wide;
+  std::vector<Source> high;
+  for (int i = 0; i < 21; ++i) {
+    const std::string name = "src/daemon/api/a" + std::to_string(i);
+    wide.push_back({name + ".hpp", ""});
+    wide.push_back({name + ".cpp", ""});
+    const std::string below = "#include \"daemon/api/a" + std::to_string(i + 1) + ".hpp\"\n";
+    if (i < 6) high.push_back({name + ".hpp", i < 5 ? below : ""});
+  }
+  EXPECT_THAT(wings_with(wide), ElementsAre(finds(0, "has 21 files")));
+  EXPECT_THAT(wings_with(high), ElementsAre(finds(0, "api/a0 stands on 5 others")));
+  wide.resize(40);
+  high.erase(high.begin());
+  EXPECT_THAT(wings_with(wide), IsEmpty());
+  EXPECT_THAT(wings_with(high), IsEmpty());
 }
 
 TEST(Levels, AreThoseOfCMake) {
@@ -153,7 +191,8 @@ TEST(Waits, NeedAPermit) {
   EXPECT_THAT(in_daemon("y(::waitpid(pid, 0, 0));"), ElementsAre(finds(1, "waitpid")));
   EXPECT_THAT(in_daemon("auto user = ::getpwnam(name);"), SizeIs(1));
   EXPECT_THAT(waits({"src/shim/program/a.cpp", "const int file = open(name);"}), SizeIs(1));
-  EXPECT_THAT(waits({"src/daemon/oom.cpp", "::open(log);"}), IsEmpty()) << "as its permit says";
+  EXPECT_THAT(waits({"src/daemon/attempts/oom.cpp", "::open(log);"}), IsEmpty())
+      << "as its permit says";
 }
 
 TEST(Waits, LeavesOtherFunctionsAndLevelsAlone) {
@@ -167,12 +206,12 @@ TEST(Waits, LeavesOtherFunctionsAndLevelsAlone) {
 }
 
 TEST(Waits, HasNoPermitForNothing) {
-  const auto all = idle_permits(std::vector<Source>{{"src/daemon/oom.cpp", "::open(x);"}});
+  const auto all = idle_permits(std::vector<Source>{{"src/daemon/attempts/oom.cpp", "::open(x);"}});
   const auto of = [&](std::string_view path) {
     return std::ranges::count(all, path, &Finding::path);
   };
-  EXPECT_EQ(of("src/daemon/oom.cpp"), 0);
-  EXPECT_EQ(of("src/daemon/audit.cpp"), 2);
+  EXPECT_EQ(of("src/daemon/attempts/oom.cpp"), 0);
+  EXPECT_EQ(of("src/daemon/notices/audit.cpp"), 2);
 }
 
 TEST(Todos, NeedAnIssueNumber) {

@@ -43,6 +43,10 @@ TEST(Tree, IncludesPointLeft) {
   for (const Source& source : tree()) expect_none(levels(source, all));
 }
 TEST(Tree, ArchitectureSaysWhatLinksWhat) { expect_none(level_rows(tree(), "ARCHITECTURE.md")); }
+TEST(Tree, WingsAreLowAndIncludeWhatIsLeftOfThem) {
+  EXPECT_FALSE(wings_of(tree()).empty());
+  expect_none(wings(tree()));
+}
 TEST(Tree, NoBannedCalls) { expect_none(everywhere(banned_calls)); }
 TEST(Tree, PolicyHeaders) { expect_none(everywhere(policy_headers)); }
 TEST(Tree, PragmaOnce) { expect_none(everywhere(pragma_once)); }

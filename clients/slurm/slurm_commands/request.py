@@ -279,7 +279,7 @@ def pattern(text, name):
 
 
 # What Slurm tells of an option, the last counts; `berth submit` has the same table for #SBATCH
-# lines (src/cli/foreign_flags.cpp), and a test compares what jobs of both are told.
+# lines (src/cli/job/foreign_flags.cpp), and a test compares what jobs of both are told.
 TOLD = (
     ("partition", ("SLURM_JOB_PARTITION",)),
     ("account", ("SLURM_JOB_ACCOUNT",)),

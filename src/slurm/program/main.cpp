@@ -5,7 +5,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "daemon/program.hpp"
+#include "daemon/program/program.hpp"
 #include "http/address.hpp"
 #include "live/keeper.hpp"
 #include "slurm/nodes.hpp"

@@ -1,0 +1,67 @@
+#include "cli/attend/rendezvous.hpp"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+namespace berth::cli {
+
+namespace {
+
+constexpr auto kTail = "/berth-run-XXXXXX/s";
+
+std::optional<std::string> private_folder(const std::string& parent) {
+  if (!parent.starts_with('/') ||
+      parent.size() + std::strlen(kTail) >= sizeof(sockaddr_un::sun_path)) {
+    return std::nullopt;
+  }
+  std::string folder = parent + "/berth-run-XXXXXX";
+  return mkdtemp(folder.data()) == nullptr ? std::nullopt : std::optional(folder);
+}
+
+std::optional<std::string> private_folder() {
+  const char* const own = std::getenv("XDG_RUNTIME_DIR");
+  auto folder = private_folder(own == nullptr ? "" : own);
+  return folder ? folder : private_folder("/tmp");
+}
+
+bool listens(int socket, const std::string& path) {
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  return bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+         listen(socket, 8) == 0;
+}
+
+}  // namespace
+
+Expected<Rendezvous> Rendezvous::open() {
+  const auto folder = private_folder();
+  if (!folder) return fail(ErrorCode::Io, std::string("a folder in /tmp: ") + std::strerror(errno));
+  Rendezvous made;
+  made.path_ = *folder + "/s";
+  made.socket_ = Descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!listens(made.descriptor(), made.path_)) {
+    return fail(ErrorCode::Io, made.path_ + ": " + std::strerror(errno));
+  }
+  return made;
+}
+
+Rendezvous::~Rendezvous() {
+  if (path_.empty()) return;  // moved from
+  unlink(path_.c_str());
+  rmdir(path_.substr(0, path_.rfind('/')).c_str());
+}
+
+std::optional<Descriptor> Rendezvous::accept() const {
+  Descriptor peer(accept4(descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!peer.is_open()) return std::nullopt;
+  const uid_t user = http::peer_of(peer.number()).user;
+  if (user != 0 && user != geteuid()) return std::nullopt;
+  return peer;
+}
+
+}  // namespace berth::cli

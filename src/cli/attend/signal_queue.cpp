@@ -1,0 +1,37 @@
+#include "cli/attend/signal_queue.hpp"
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+namespace berth::cli {
+
+SignalQueue::SignalQueue() {
+  sigset_t wanted;
+  sigemptyset(&wanted);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGCONT}) {
+    sigaddset(&wanted, signal);
+  }
+  sigprocmask(SIG_BLOCK, &wanted, &before_);
+  struct sigaction ignore{};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &ignore, &pipe_before_);
+  queue_ = Descriptor(signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+SignalQueue::~SignalQueue() {
+  while (next()) {
+  }
+  sigaction(SIGPIPE, &pipe_before_, nullptr);
+  sigprocmask(SIG_SETMASK, &before_, nullptr);
+}
+
+std::optional<QueuedSignal> SignalQueue::next() const {
+  signalfd_siginfo info;
+  if (read(queue_.number(), &info, sizeof info) != sizeof info) return std::nullopt;
+  const int number = static_cast<int>(info.ssi_signo);
+  const bool has_key =
+      number == SIGINT || number == SIGQUIT;  // a terminal that closes sends SIGHUP
+  return QueuedSignal{.number = number, .is_of_a_key = has_key && info.ssi_code == SI_KERNEL};
+}
+
+}  // namespace berth::cli

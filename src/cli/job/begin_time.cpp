@@ -1,0 +1,75 @@
+#include "cli/job/begin_time.hpp"
+
+#include <array>
+#include <cstdio>
+#include <ctime>
+#include <optional>
+#include <string>
+
+#include "core/amounts.hpp"
+#include "core/limits.hpp"
+
+namespace berth::cli {
+
+namespace {
+
+/// Exactly this form: nothing before, between or behind.
+std::optional<std::tm> read_form(const std::string& text, const char* form, std::tm start) {
+  const char* const end = ::strptime(text.c_str(), form, &start);
+  const bool is_whole = end != nullptr && *end == '\0' && text.find_first_of(" \t") == text.npos;
+  return is_whole ? std::optional(start) : std::nullopt;
+}
+
+std::optional<Instant> instant_of(std::tm parts) {
+  parts.tm_isdst = -1;
+  const int day = parts.tm_mday;
+  const std::time_t seconds_since = std::mktime(&parts);
+  if (seconds_since < 0 || parts.tm_mday != day) return std::nullopt;  // such as 30 February
+  return instant_from_micros(std::int64_t{seconds_since} * 1'000'000);
+}
+
+std::optional<Instant> clock_or_date(std::string text, Instant now) {
+  const std::time_t today = micros(now) / 1'000'000;
+  std::tm start{};
+  ::localtime_r(&today, &start);
+  start.tm_hour = start.tm_min = start.tm_sec = 0;
+  for (const char* const form : {"%H:%M", "%H:%M:%S"}) {
+    auto parts = read_form(text, form, start);
+    if (!parts) continue;
+    if (const auto at = instant_of(*parts); at && *at > now) return at;
+    ++parts->tm_mday;  // tomorrow; mktime turns the month over
+    parts->tm_isdst = -1;
+    return instant_from_micros(std::int64_t{std::mktime(&*parts)} * 1'000'000);
+  }
+  if (text.size() > 10 && text[10] == ' ') text[10] = 'T';
+  for (const char* const form : {"%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"}) {
+    if (const auto parts = read_form(text, form, start)) return instant_of(*parts);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Expected<Instant> parse_begin(std::string_view text, Instant now) {
+  std::string_view rest = text.starts_with("now+") ? text.substr(3) : text;
+  const bool is_from_now = rest.starts_with('+');
+  if (is_from_now) rest.remove_prefix(1);
+  const bool is_clock = !is_from_now && rest.find_first_of(":-") != rest.npos;
+  std::optional<Instant> at;
+  if (is_clock) {
+    at = clock_or_date(std::string(rest), now);
+  } else if (const auto wait = parse_duration(rest)) {
+    at = now + *wait;
+  }
+  if (!at) {
+    return fail(ErrorCode::InvalidArgument,
+                "is not a time such as +2h, 22:00, 2026-11-24 or 2026-11-24T22:00");
+  }
+  if (*at <= now) return fail(ErrorCode::InvalidArgument, "is over");
+  if (*at > limits::kLastInstant) {
+    return fail(ErrorCode::InvalidArgument, "is after the last time of all, 2200-01-01 UTC");
+  }
+  return *at;
+}
+
+}  // namespace berth::cli

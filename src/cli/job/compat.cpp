@@ -1,0 +1,234 @@
+#include "cli/job/compat.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+
+namespace berth::cli {
+
+namespace {
+
+std::unexpected<Error> refuse(const std::string& what) {
+  return fail(ErrorCode::InvalidArgument, what);
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+/// What becomes of an option.
+enum class As : std::uint8_t {
+  Option,   ///< The option `here`, with its value if it has one.
+  Drop,     ///< Nothing: it is so anyway, or does no harm.
+  Refuse,   ///< Refused with `here` as what to say.
+  Verb,     ///< Not a submission: the verb `here`, of the job that is its value.
+  Minutes,  ///< As Option; a plain number is of minutes.
+  Most,     ///< Of the array: how many at once.
+};
+
+struct Rule {
+  std::string_view name;  ///< `-L`, `--name`.
+  bool has_value = false;
+  As as = As::Option;
+  std::string_view here;
+};
+
+constexpr auto kTsp = std::to_array<Rule>({
+    {"-G", true, As::Option, "--gpus"},
+    {"-L", true, As::Option, "--name"},
+    {"-D", true, As::Option, "--after-any"},
+    {"-W", true, As::Option, "--after-ok"},
+    {"-N", true, As::Option, "--cpus"},
+    {"-O", true, As::Option, "--output"},
+    {"-m", false, As::Option, "--notify-on end"},
+    {"-n", false, As::Drop, ""},
+    {"-B", false, As::Drop, ""},
+    {"-E", false, As::Drop, "both streams are in the log, in order"},
+    {"-z", false, As::Drop, "logs are not compressed"},
+    {"-f", false, As::Verb, "run"},
+    {"-d", false, As::Refuse, "say -D JOB, or berth submit --after JOB"},
+    {"-g", true, As::Option, "--gpu-index"},
+    {"-l", false, As::Verb, "ls --all --mine"},
+    {"-C", false, As::Refuse,
+     "berth ls shows ended jobs with --all only; nothing is to be cleared"},
+    {"-K", false, As::Refuse, "berthd is for all users; berth cancel --all ends your jobs"},
+    {"-S", true, As::Refuse,
+     "GPUs, their memory and cores are the limits; see doc/configuration.md"},
+    {"-w", true, As::Verb, "wait"},
+    {"-c", true, As::Verb, "logs"},
+    {"-t", true, As::Verb, "logs -f"},
+    {"-i", true, As::Verb, "show"},
+    {"-s", true, As::Verb, "show"},
+    {"-k", true, As::Verb, "cancel"},
+    {"-r", true, As::Verb, "cancel"},
+    {"-u", true, As::Verb, "update --priority 1000000"},
+    {"-p", true, As::Refuse, "berth show JOB names its processes' GPUs; pids are not told"},
+    {"-U", true, As::Refuse, "say berth update --priority N JOB"},
+    {"-V", false, As::Verb, "version"},
+});
+
+constexpr auto kGbatch = std::to_array<Rule>({
+    {"--gpus", true, As::Option, "--gpus"},
+    {"-g", true, As::Option, "--gpus"},
+    {"--gpu-memory", true, As::Option, "--vram"},
+    {"--max-gpu-mem", true, As::Option, "--vram"},
+    {"--max-gpu-memory", true, As::Option, "--vram"},
+    {"--memory", true, As::Option, "--mem"},
+    {"--max-mem", true, As::Option, "--mem"},
+    {"-m", true, As::Option, "--mem"},
+    {"--time", true, As::Minutes, "--time"},
+    {"-t", true, As::Minutes, "--time"},
+    {"--name", true, As::Option, "--name"},
+    {"-J", true, As::Option, "--name"},
+    {"--priority", true, As::Option, "--priority"},
+    {"--depends-on", true, As::Option, "--after-ok"},
+    {"--depends-on-all", true, As::Option, "--after-ok"},
+    {"--depends-on-any", true, As::Refuse,
+     "berth waits for all of several jobs; say --after-any JOBS"},
+    {"--array", true, As::Option, "--array"},
+    {"--max-concurrent", true, As::Most, ""},
+    {"--begin", true, As::Option, "--begin"},
+    {"--notify-email", true, As::Option, "--notify"},
+    {"--shared", false, As::Drop, ""},
+    {"--no-auto-cancel", false, As::Drop, "a job whose dependency failed ends as cancelled"},
+    {"--auto-cancel", false, As::Drop, ""},
+    {"--project", true, As::Drop, "users share by weights"},
+    {"--conda-env", true, As::Drop, "the environment of the caller goes along: activate it before"},
+    {"-c", true, As::Drop, "the environment of the caller goes along: activate it before"},
+    {"--max-retries", true, As::Refuse, "say berth submit --requeue-on exit:CODE"},
+    {"--param", true, As::Refuse, "say --array 1-100; the command sees BERTH_ARRAY_TASK_ID"},
+    {"--dry-run", false, As::Option, "--dry-run"},
+});
+
+void append_words(std::vector<std::string>& to, std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t blank = std::min(text.find(' ', at), text.size());
+    to.emplace_back(text.substr(at, blank - at));
+    at = blank + 1;
+  }
+}
+
+/// One command line being read.
+class Reader {
+ public:
+  Reader(std::string_view queue, std::span<const Rule> rules, std::span<const std::string> typed)
+      : queue_(queue), rules_(rules), typed_(typed) {}
+
+  Expected<Compat> read() {
+    std::size_t at = 0;
+    for (; at < typed_.size() && typed_[at].starts_with('-') && typed_[at].size() > 1; ++at) {
+      if (typed_[at] == "--") {
+        ++at;
+        break;
+      }
+      if (auto done = take(at); !done) return std::unexpected(done.error());
+      if (is_done_) return std::move(made_);
+    }
+    return finish(at);
+  }
+
+ private:
+  std::string name(const std::string& word) const { return std::string(queue_) + " " + word; }
+
+  Expected<void> take(std::size_t& at) {
+    const std::string& word = typed_[at];
+    const std::size_t equals = word.starts_with("--") ? word.find('=') : std::string::npos;
+    const std::string option = word.substr(0, equals);
+    const auto rule = std::ranges::find(rules_, option, &Rule::name);
+    if (rule == rules_.end()) return refuse(name(word) + ": berth compat does not know it");
+    std::optional<std::string> value;
+    if (rule->has_value && equals != std::string::npos) value = word.substr(equals + 1);
+    if (rule->has_value && !value && at + 1 < typed_.size()) value = typed_[++at];
+    if (rule->as == As::Refuse) return refuse(name(option) + ": " + std::string(rule->here));
+    if (rule->has_value && !value) {
+      return refuse(name(option) + (rule->as == As::Verb
+                                        ? ": give the job's number; the last job is "
+                                          "not meant here"
+                                        : ": its value is missing"));
+    }
+    return apply(*rule, value);
+  }
+
+  Expected<void> apply(const Rule& rule, const std::optional<std::string>& value) {
+    switch (rule.as) {
+      case As::Drop:
+        if (!rule.here.empty()) {
+          made_.notes.push_back(name(std::string(rule.name)) +
+                                " is left out: " + std::string(rule.here));
+        }
+        return {};
+      case As::Verb:
+        if (rule.here == "run") {
+          verb_ = "run";
+          return {};
+        }
+        made_.words.clear();
+        append_words(made_.words, rule.here);
+        if (value) made_.words.push_back(*value);
+        is_done_ = true;
+        return {};
+      case As::Most:
+        at_once_ = *value;
+        return {};
+      case As::Option:
+      case As::Minutes:
+        break;
+      case As::Refuse:
+        return {};
+    }
+    if (rule.here == "--gpus" || rule.here == "--gpu-index") has_gpus_ = true;
+    if (rule.here == "--array") {
+      array_ = *value;
+      return {};
+    }
+    append_words(options_, rule.here);
+    if (value) {
+      const bool is_minutes = rule.as == As::Minutes && is_number(*value);
+      options_.push_back(*value + (is_minutes ? "min" : ""));
+    }
+    return {};
+  }
+
+  Expected<Compat> finish(std::size_t at) {
+    const std::vector<std::string> command(typed_.begin() + static_cast<std::ptrdiff_t>(at),
+                                           typed_.end());
+    if (command.empty() && options_.empty() && queue_ != "gbatch") {
+      made_.words = {"ls", "--all", "--mine"};
+      return std::move(made_);
+    }
+    if (command.empty()) return refuse(std::string(queue_) + ": no command");
+    if (!array_.empty()) {
+      options_.push_back("--array");
+      options_.push_back(array_ + (at_once_.empty() ? "" : "%" + at_once_));
+    }
+    if (!has_gpus_) options_.insert(options_.begin(), {"--gpus", "0"});  // as there
+    made_.words = {verb_};
+    made_.words.insert(made_.words.end(), options_.begin(), options_.end());
+    made_.words.emplace_back("--");
+    made_.words.insert(made_.words.end(), command.begin(), command.end());
+    return std::move(made_);
+  }
+
+  std::string_view queue_;
+  std::span<const Rule> rules_;
+  std::span<const std::string> typed_;
+  Compat made_;
+  std::string verb_ = "submit";
+  std::vector<std::string> options_;
+  std::string array_;
+  std::string at_once_;
+  bool has_gpus_ = false;
+  bool is_done_ = false;
+};
+
+}  // namespace
+
+Expected<Compat> from_queue(std::string_view queue, std::span<const std::string> typed) {
+  if (queue == "tsp" || queue == "ts") return Reader(queue, kTsp, typed).read();
+  if (queue == "gbatch") return Reader(queue, kGbatch, typed).read();
+  return refuse("'" + std::string(queue.substr(0, 40)) +
+                "': no queue that berth compat knows; valid: tsp, ts, gbatch");
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,222 @@
+#include "cli/job/foresight.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <iterator>
+#include <optional>
+#include <string_view>
+
+#include "posix/descriptor.hpp"
+
+namespace berth::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+using Warnings = std::vector<std::string>;
+
+std::unexpected<Error> unfit(const std::string& what) {
+  return fail(ErrorCode::InvalidArgument, what);
+}
+
+const std::string& program_of(const FilesOfJob& job) {
+  static const std::string kNone;
+  return job.command.empty() ? kNone : job.command.front();
+}
+
+/// Nothing where there is nothing, or where one may not look.
+std::optional<mode_t> mode_of(const fs::path& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  return status.st_mode;
+}
+
+/// Its first bytes; "" for one that cannot be read. Never waits: it may be a pipe.
+std::string head_of(const fs::path& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  std::array<char, 64> bytes{};
+  const ssize_t got = file.is_open() ? ::read(file.number(), bytes.data(), bytes.size()) : 0;
+  return std::string(bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+}
+
+/// `; say python3 x.py, or chmod +x x.py`
+std::string way_out(const std::string& program, const std::string& head) {
+  const std::string make_it = "chmod +x " + program;
+  std::string interpreter = program.ends_with(".py") ? "python3" : "";
+  if (program.ends_with(".sh")) interpreter = "bash";
+  if (interpreter.empty()) return head.starts_with("#!") ? "; " + make_it : "";
+  return "; say " + interpreter + " " + program +
+         (head.starts_with("#!") ? ", or " + make_it : std::string());
+}
+
+Expected<Warnings> look_at_path(const FilesOfJob& job) {
+  const fs::path path = fs::path(job.directory) / program_of(job);
+  const auto mode = mode_of(path);
+  const std::string name = "'" + program_of(job) + "' ";
+  if (!mode) {
+    if (errno != ENOENT && errno != ENOTDIR) return Warnings{};
+    return Warnings{"the command's " + name +
+                    "is not there; the job fails if that is so when it starts"};
+  }
+  if (S_ISDIR(*mode)) return unfit("the command's " + name + "is a folder");
+  if (!S_ISREG(*mode)) return Warnings{};
+  const std::string head = head_of(path);
+  if (::access(path.c_str(), X_OK) != 0) {
+    return unfit("the command's " + name + "is not executable" + way_out(program_of(job), head));
+  }
+  const bool is_text = !head.empty() && !head.starts_with("#!") && !head.starts_with("\x7f") &&
+                       head.find('\0') == std::string::npos;
+  if (!is_text) return Warnings{};
+  return Warnings{"the command's " + name +
+                  "is a text whose first line does not begin with #!; it may not run" +
+                  way_out(program_of(job), "")};
+}
+
+std::string path_in(const std::vector<std::string>& environment) {
+  constexpr std::string_view kPath = "PATH=";
+  for (const std::string& variable : environment) {
+    if (variable.starts_with(kPath)) return variable.substr(kPath.size());
+  }
+  return "/bin:/usr/bin";
+}
+
+/// What shells do themselves, and what they find in no folder but among their functions.
+constexpr auto kOfShells =
+    std::to_array<std::string_view>({".", "alias", "cd", "eval", "exec", "export", "for", "if",
+                                     "set", "source", "ulimit", "umask", "unset", "while"});
+constexpr auto kOfInteractiveShells =
+    std::to_array<std::string_view>({"conda", "mamba", "micromamba", "ml", "module"});
+
+/// How to say what a shell would take, and execvp(3) does not; "" for any other word.
+std::string way_by_shell(const std::string& word) {
+  constexpr std::string_view kOfNames =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+  const std::size_t equals = word.find('=');
+  const bool is_variable = equals != word.npos && equals > 0 &&
+                           word.find_first_not_of(kOfNames) == equals &&
+                           std::string_view("0123456789").find(word[0]) == std::string_view::npos;
+  if (is_variable) return "say --env " + word + " before the command";
+  const bool is_plain = std::ranges::find(kOfShells, word) != kOfShells.end();
+  const bool is_interactive =
+      std::ranges::find(kOfInteractiveShells, word) != kOfInteractiveShells.end();
+  if (!is_plain && !is_interactive) return "";
+  return "it is a word of the shell: say -- bash " + std::string(is_plain ? "-c" : "-ic") + " '" +
+         word + " ...'";
+}
+
+/// The file that python, bash and the like are to run: `t.py` of `python -u t.py`; "" where none is
+/// to be seen.
+std::string script_of(const std::vector<std::string>& command) {
+  constexpr auto kInterpreters = std::to_array<std::string_view>(
+      {"python", "python3", "bash", "sh", "zsh", "Rscript", "julia", "node", "perl", "ruby"});
+  constexpr auto kEndings = std::to_array<std::string_view>(
+      {".py", ".sh", ".bash", ".R", ".r", ".jl", ".js", ".pl", ".rb"});
+  constexpr auto kAlone = std::to_array<std::string_view>(
+      {"-u", "-O", "-OO", "-B", "-I", "-E", "-s", "-S", "-x", "-e", "-l", "-v", "-ex", "-eu"});
+  if (command.empty()) return "";
+  const std::string program = command.front().substr(command.front().rfind('/') + 1);
+  if (std::ranges::find(kInterpreters, program) == kInterpreters.end()) return "";
+  const auto is_alone = [&](const std::string& word) {
+    return std::ranges::find(kAlone, word) != kAlone.end();
+  };
+  const auto first = std::find_if_not(command.begin() + 1, command.end(), is_alone);
+  const bool is_script = first != command.end() && !first->starts_with('-') &&
+                         std::ranges::any_of(kEndings, [&](std::string_view ending) {
+                           return first->ends_with(ending);
+                         });
+  return is_script ? *first : "";
+}
+
+Warnings look_at_script(const FilesOfJob& job) {
+  const std::string script = script_of(job.command);
+  if (script.empty() || mode_of(fs::path(job.directory) / script)) return {};
+  if (errno != ENOENT && errno != ENOTDIR) return {};
+  return {"'" + script + "' is not there in '" + job.directory +
+          "'; the job fails if that is so when it starts"};
+}
+
+/// A word without a slash, as execvp(3) looks it up.
+Warnings look_in_path(const FilesOfJob& job) {
+  const std::string path = path_in(job.environment);
+  for (std::size_t at = 0; at <= path.size();) {
+    const std::size_t end = std::min(path.find(':', at), path.size());
+    const fs::path folder = fs::path(job.directory) / path.substr(at, end - at);
+    if (::access((folder / program_of(job)).c_str(), X_OK) == 0) return {};
+    at = end + 1;
+  }
+  const bool is_here = mode_of(fs::path(job.directory) / program_of(job)).has_value();
+  const std::string way = way_by_shell(program_of(job));
+  return {"'" + program_of(job) + "' is in no folder of PATH; " +
+          (!way.empty() ? way
+           : is_here    ? "say ./" + program_of(job) + " for the one in the job's directory"
+                        : "the job fails if that is so when it starts")};
+}
+
+/// What is there of a path: the folder that is, and the name in it that is not, if any.
+struct Deepest {
+  fs::path there;
+  std::string missing;
+};
+Deepest deepest_of(const fs::path& folder) {
+  Deepest found{.there = "/", .missing = ""};
+  for (const fs::path& part : folder.relative_path()) {
+    const fs::path next = found.there / part;
+    if (!mode_of(next)) {
+      found.missing = part.string();
+      return found;
+    }
+    found.there = next;
+  }
+  return found;
+}
+
+/// Without the job's numbers nobody knows what follows a folder with % in its name, and those who
+/// submit may make it once they know the job's.
+Expected<Warnings> look_at_output(const FilesOfJob& job) {
+  const std::string name = "--output: '" + job.output + "' ";
+  const fs::path path = (fs::path(job.directory) / job.output).lexically_normal();
+  const auto there = mode_of(path);
+  if (job.output.ends_with('/') || (there && S_ISDIR(*there))) return unfit(name + "is a folder");
+  if (there) {
+    if (::access(path.c_str(), W_OK) == 0) return Warnings{};
+    return Warnings{name + "is not yours to write; the job fails if that is so when it starts"};
+  }
+  const Deepest found = deepest_of(path.parent_path());
+  const auto mode = mode_of(found.there);
+  if (mode && !S_ISDIR(*mode))
+    return unfit(name + "lies in " + found.there.string() + ", which is no folder");
+  const bool may_write = ::access(found.there.c_str(), W_OK | X_OK) == 0;
+  const std::string place = "'" + found.there.string() + "'";
+  if (found.missing.empty()) {
+    if (may_write) return Warnings{};
+    return Warnings{name + "is not there, and you may not write in " + place +
+                    "; the job fails if that is so when it starts"};
+  }
+  if (found.missing.find('%') != std::string::npos && may_write) return Warnings{};
+  return Warnings{name + "needs the folder '" + (found.there / found.missing).string() +
+                  "', which is not there" + (may_write ? "" : " and which you may not make") +
+                  "; the job fails if that is so 10 s after its start"};
+}
+
+}  // namespace
+
+Expected<std::vector<std::string>> look_ahead(const FilesOfJob& job) {
+  const bool is_path = program_of(job).find('/') != std::string::npos;
+  auto of_program = is_path ? look_at_path(job) : Expected<Warnings>(look_in_path(job));
+  if (!of_program) return of_program;
+  std::ranges::move(look_at_script(job), std::back_inserter(*of_program));
+  if (job.output.empty()) return of_program;
+  const auto of_output = look_at_output(job);
+  if (!of_output) return of_output;
+  of_program->insert(of_program->end(), of_output->begin(), of_output->end());
+  return of_program;
+}
+
+}  // namespace berth::cli

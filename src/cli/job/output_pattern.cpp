@@ -1,0 +1,74 @@
+#include "cli/job/output_pattern.hpp"
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+namespace berth::cli {
+
+namespace {
+
+/// As it is, whatever berthd fills in later.
+std::string escaped(std::string_view text) {
+  std::string safe;
+  for (const char c : text) safe += c == '%' ? "%%" : std::string(1, c);
+  return safe;
+}
+
+/// Nothing for a letter that stands for nothing.
+std::optional<std::string> meaning_of(char letter, const PatternFacts& facts) {
+  switch (letter) {
+    case 'x':
+      return escaped(facts.name);
+    case 'u':
+      return escaped(facts.user);
+    case 'N':
+      return escaped(facts.host);
+    case 'n':
+    case 't':
+      return "0";
+    case 's':
+      return "batch";
+    case 'j':
+    case 'J':
+      return "%j";
+    case 'A':
+    case 'a':
+    case '%':
+      return std::string("%") + letter;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::string filled_pattern(std::string_view pattern, const PatternFacts& facts) {
+  constexpr std::string_view kDigits = "0123456789";
+  std::string filled;
+  while (!pattern.empty()) {
+    const std::size_t percent = std::min(pattern.find('%'), pattern.size());
+    filled += pattern.substr(0, percent);
+    pattern.remove_prefix(percent);
+    if (pattern.empty()) break;
+    const std::size_t at = pattern.find_first_not_of(kDigits, 1);
+    const auto meaning = at == pattern.npos ? std::nullopt : meaning_of(pattern[at], facts);
+    filled += meaning.value_or("%");
+    pattern.remove_prefix(meaning ? at + 1 : 1);
+  }
+  return filled;
+}
+
+PatternFacts facts_here(std::string name) {
+  const passwd* const entry = ::getpwuid(::getuid());
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  return {.name = std::move(name),
+          .user = entry == nullptr ? std::to_string(::getuid()) : entry->pw_name,
+          .host = std::string(host.data()).substr(0, std::string_view(host.data()).find('.'))};
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,241 @@
+#include "cli/job/script.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <sstream>
+#include <string_view>
+
+#include "cli/job/foreign_flags.hpp"
+#include "cli/print/option_words.hpp"
+
+namespace berth::cli {
+
+namespace {
+
+constexpr std::size_t kMostHead = std::size_t{256} << 10;  ///< Of a script that is looked at.
+constexpr std::string_view kBlank = " \t\r";
+
+bool is_regular(const std::string& path) {
+  struct stat status{};
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
+bool is_in_path(const std::string& name) {
+  const char* const variable = std::getenv("PATH");
+  std::istringstream folders(variable == nullptr ? "" : variable);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::string path = (folder.empty() ? "." : folder) + "/" + name;
+    if (is_regular(path) && ::access(path.c_str(), X_OK) == 0) return true;
+  }
+  return false;
+}
+
+/// The start of a file that begins with `#!`; nothing for others.
+std::optional<std::string> head_of_script(const std::string& path) {
+  if (!is_regular(path)) return std::nullopt;
+  std::ifstream file(path, std::ios::binary);
+  std::string head(kMostHead, '\0');
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, file.gcount())));
+  return head.starts_with("#!") ? std::optional(head) : std::nullopt;
+}
+
+/// Words as a shell would split them: blanks between, quotes of both kinds, `#` begins a comment.
+/// Nothing where a quote is not closed.
+std::optional<std::vector<std::string>> words_of_line(std::string_view text) {
+  std::vector<std::string> words;
+  std::optional<std::string> word;
+  char quote = 0;
+  for (const char c : text) {
+    if (quote != 0) {
+      if (c == quote) {
+        quote = 0;
+      } else {
+        *word += c;
+      }
+    } else if (kBlank.contains(c)) {
+      if (word) words.push_back(std::move(*word));
+      word.reset();
+    } else if (c == '#' && !word) {
+      break;
+    } else {
+      if (!word) word.emplace();
+      if (c == '"' || c == '\'') {
+        quote = c;
+      } else {
+        *word += c;
+      }
+    }
+  }
+  if (quote != 0) return std::nullopt;
+  if (word) words.push_back(std::move(*word));
+  return words;
+}
+
+struct Directive {
+  std::string where;  ///< `job.sh:3: `
+  std::vector<std::string> words;
+};
+
+struct Directives {
+  std::vector<Directive> berth;
+  std::vector<Directive> sbatch;
+};
+
+Expected<Directives> directives_of(std::string_view head, const std::string& name) {
+  Directives found;
+  for (std::size_t number = 1; !head.empty(); ++number) {
+    std::string_view line = head.substr(0, head.find('\n'));
+    head.remove_prefix(std::min(line.size() + 1, head.size()));
+    const bool is_blank = line.find_first_not_of(kBlank) == std::string_view::npos;
+    if (!line.starts_with('#') && !is_blank) break;
+    for (auto [mark, list] : {std::pair(std::string_view("#BERTH"), &found.berth),
+                              std::pair(std::string_view("#SBATCH"), &found.sbatch)}) {
+      const bool is_marked = line.starts_with(mark) &&
+                             (line.size() == mark.size() || kBlank.contains(line[mark.size()]));
+      if (!is_marked) continue;
+      const std::string where = name + ":" + std::to_string(number) + ": ";
+      auto words = words_of_line(line.substr(mark.size()));
+      if (!words) return fail(ErrorCode::InvalidArgument, where + "a quote is not closed");
+      list->push_back({where, std::move(*words)});
+    }
+  }
+  return found;
+}
+
+/// As `submit` would have it; what it has no equal for goes to the warnings.
+std::vector<std::string> translated(const Directive& line, std::vector<std::string>& warnings) {
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < line.words.size(); ++i) {
+    const std::string& word = line.words[i];
+    const bool is_long = word.starts_with("--");
+    const std::size_t equals = is_long ? word.find('=') : word.npos;
+    std::string option = is_long ? word.substr(0, equals) : word.substr(0, 2);
+    std::string value;
+    if (equals != word.npos) {
+      value = word.substr(equals + 1);
+    } else if (!is_long && word.size() > 2) {
+      value = word.substr(2);
+    } else if (!is_sbatch_flag(option) && i + 1 < line.words.size() &&
+               !line.words[i + 1].starts_with('-')) {
+      value = line.words[++i];
+    }
+    SbatchMeaning meaning = meaning_of_sbatch(option, value);
+    std::ranges::move(meaning.words, std::back_inserter(words));
+    for (std::string& told : told_by_slurm(option, value)) {
+      words.insert(words.end(), {"--env", std::move(told)});
+    }
+    if (meaning.left_out.empty()) continue;
+    option += value.empty() ? "" : (is_long ? "=" : " ") + value;
+    warnings.push_back(line.where + "#SBATCH " + option + " is left out: " + meaning.left_out);
+  }
+  return words;
+}
+
+Expected<std::vector<std::string>> read_directives(JobOptions& options, const Directives& found) {
+  std::vector<std::string> warnings;
+  for (auto line = found.berth.rbegin(); line != found.berth.rend(); ++line) {
+    auto of_line = options_of_words(line->words, line->where + "#BERTH ");
+    if (!of_line) return std::unexpected(of_line.error());
+    fill_in(options, std::move(*of_line));
+  }
+  for (auto line = found.sbatch.rbegin(); line != found.sbatch.rend(); ++line) {
+    std::vector<std::string> of_this;
+    auto of_line = options_of_words(translated(*line, of_this), line->where + "#SBATCH ");
+    if (!of_line) return std::unexpected(of_line.error());
+    fill_in(options, std::move(*of_line));
+    warnings.insert(warnings.begin(), of_this.begin(), of_this.end());
+  }
+  return warnings;
+}
+
+/// The words of `#!/bin/bash -e`; the kernel makes at most one word of what follows the program.
+std::vector<std::string> interpreter_of(std::string_view head) {
+  std::string_view line = head.substr(2, head.find('\n') - 2);
+  line.remove_prefix(std::min(line.find_first_not_of(kBlank), line.size()));
+  line = line.substr(0, line.find_last_not_of(kBlank) + 1);
+  const std::size_t end = line.find_first_of(kBlank);
+  std::vector<std::string> words = {std::string(line.substr(0, end))};
+  if (end == std::string_view::npos) return words;
+  line.remove_prefix(end);
+  line.remove_prefix(line.find_first_not_of(kBlank));
+  words.emplace_back(line);
+  return words;
+}
+
+/// `'python train.py'` is the name of no program.
+std::optional<Error> whole_line(const std::vector<std::string>& command, const std::string& path) {
+  const std::string& word = command.front();
+  if (command.size() > 1 || !word.contains(' ') || is_regular(path)) return std::nullopt;
+  return Error{
+      ErrorCode::InvalidArgument,
+      "'" + word + "': no such program; leave out the quotes, or say -- bash -c '" + word + "'"};
+}
+
+}  // namespace
+
+void fill_in(JobOptions& into, JobOptions from) {
+  for (auto& [option, value] : from.typed) {
+    if (!into[option]) into[option] = std::move(value);
+  }
+  into.environment.insert(into.environment.begin(), from.environment.begin(),
+                          from.environment.end());
+  into.exclusive = into.exclusive || from.exclusive;
+  into.hold = into.hold || from.hold;
+}
+
+Expected<JobOptions> options_of_words(std::vector<std::string> words, const std::string& where) {
+  JobOptions options;
+  CLI::App app("", "berth");
+  app.set_help_flag();
+  add_job_options(app, options);
+  add_submit_options(app, options);
+  std::ranges::reverse(words);
+  try {
+    app.parse(std::move(words));
+  } catch (const CLI::ParseError& error) {
+    return fail(ErrorCode::InvalidArgument, where + plain_words(error.what()));
+  }
+  const auto rest = app.remaining();
+  if (rest.empty()) return options;
+  return fail(ErrorCode::InvalidArgument, where + unknown_option(rest.front()));
+}
+
+Expected<std::vector<std::string>> read_script(JobOptions& options, const Caller& caller) {
+  if (options.command.empty()) return {};
+  std::string& program = options.command.front();
+  const std::string path = (std::filesystem::path(caller.directory) / program).string();
+  if (auto wrong = whole_line(options.command, path)) return std::unexpected(*wrong);
+  const bool has_folder = program.contains('/');
+  if (program.empty() || (!has_folder && is_in_path(program))) return {};
+  const auto head = head_of_script(path);
+  if (!head) return {};
+  const auto found = directives_of(*head, program);
+  if (!found) return std::unexpected(found.error());
+  auto warnings = read_directives(options, *found);
+  if (!warnings) return std::unexpected(warnings.error());
+  if (!found->sbatch.empty()) {  // of what it wants to know berthd tells the rest
+    const std::string name = options["--name"].value_or(program.substr(program.rfind('/') + 1));
+    options.environment.insert(options.environment.begin(),
+                               {std::string(kTellsSlurm), "SLURM_JOB_NAME=" + name,
+                                "SLURM_SUBMIT_DIR=" + caller.directory});
+  }
+  // The job's folder may be another than the one in which the script was named.
+  program = options["--cwd"] ? path : has_folder ? program : "./" + program;
+  if (::access(path.c_str(), X_OK) == 0) return warnings;
+  auto interpreter = interpreter_of(*head);
+  if (interpreter.front().empty()) return warnings;
+  options.command.insert(options.command.begin(), std::move_iterator(interpreter.begin()),
+                         std::move_iterator(interpreter.end()));
+  return warnings;
+}
+
+}  // namespace berth::cli

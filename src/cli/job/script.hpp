@@ -1,0 +1,26 @@
+// Scripts as jobs: options in their comment lines (`#BERTH --vram 10G`, `#SBATCH --time=2:00:00`),
+// and the command that runs a script which is not executable.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/job/submission.hpp"
+#include "core/error.hpp"
+
+namespace berth::cli {
+
+/// If the command is a script, fills in the options that were not typed: from its #BERTH lines,
+/// then from its #SBATCH lines, of two the later. Lines count up to the first that is no comment. A
+/// script of this folder is found without `./`, and one that is not executable is given to the
+/// program that its first line names. Returns: warnings, one for each #SBATCH option that is left
+/// out. Errors: InvalidArgument as `FILE:LINE: ...`; for a whole command line in one word.
+Expected<std::vector<std::string>> read_script(JobOptions& options, const Caller& caller);
+
+/// Fills in the options that are not there yet; variables come before those that are.
+void fill_in(JobOptions& into, JobOptions from);
+
+/// The options that these words are, as behind `submit`. Errors: InvalidArgument, `where` first.
+Expected<JobOptions> options_of_words(std::vector<std::string> words, const std::string& where);
+
+}  // namespace berth::cli

@@ -1,0 +1,583 @@
+#include "cli/job/submission.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <iterator>
+#include <span>
+
+#include "cli/job/begin_time.hpp"
+#include "cli/job/foreign_flags.hpp"
+#include "cli/job/foresight.hpp"
+#include "cli/job/output_pattern.hpp"
+#include "cli/job/program_words.hpp"
+#include "cli/job/script.hpp"
+#include "cli/print/amounts.hpp"
+#include "cli/print/json.hpp"
+#include "cli/print/output.hpp"
+#include "cli/print/verbs.hpp"
+#include "core/array_text.hpp"
+#include "core/conditions.hpp"
+#include "core/handle.hpp"
+#include "core/job_fields.hpp"
+#include "core/limits.hpp"
+#include "core/saving_text.hpp"
+#include "core/words.hpp"
+#include "shim/inherited.hpp"
+
+namespace berth::cli {
+
+namespace {
+
+constexpr auto kLastJobNumber = static_cast<std::int64_t>(limits::kLastJob.value());
+
+/// In the help and on the manual page.
+constexpr auto kGroupTitles = std::to_array<const char*>(
+    {"What it needs", "When it starts, and for how long", "What it runs with",
+     "Before it ends, and after a failure", "What you see of it", "For some policies"});
+constexpr const char* title_of(FieldGroup group) {
+  return kGroupTitles[static_cast<std::size_t>(group)];
+}
+
+std::unexpected<Error> refuse(std::string_view option, std::string_view value,
+                              std::string_view why) {
+  return fail(ErrorCode::InvalidArgument,
+              std::string(option) + " " + std::string(value) + ": " + std::string(why));
+}
+
+Expected<std::string> well_formed(const std::string& text) {
+  if (is_utf8(text)) return text;
+  return fail(ErrorCode::InvalidArgument, "is not UTF-8");
+}
+
+/// Handles of numbers into `{job, when}`, and `task` of some of an array's.
+Expected<Json> jobs_after(std::string_view typed, const char* when) {
+  const auto refusal = fail(ErrorCode::InvalidArgument,
+                            "is not a list of jobs such as 7, 7,9-12 or 7_3 (a task of an array)");
+  const auto handles = parse_handles(typed);
+  if (!handles) return refusal;
+  Json list = Json::array();
+  const auto add = [&](std::uint64_t job, std::optional<std::int64_t> task) {
+    list.push_back({{"job", job}, {"when", when}});
+    if (task) list.back()["task"] = *task;
+    return list.size() <= limits::kMostDependencies;
+  };
+  for (const Handle& handle : *handles) {
+    if (const auto* const jobs = std::get_if<NumberedJobs>(&handle.what)) {
+      for (std::uint64_t job = jobs->first.value(); job <= jobs->last.value(); ++job) {
+        if (!add(job, std::nullopt)) return refusal;
+      }
+      continue;
+    }
+    const auto* const tasks = std::get_if<TasksOfArray>(&handle.what);
+    if (tasks == nullptr) return refusal;
+    if (tasks->tasks.empty() && !add(tasks->array.value(), std::nullopt)) return refusal;
+    for (const TaskRange& range : tasks->tasks) {
+      for (std::int64_t task = range.first; task <= range.last; task += range.step) {
+        if (!add(tasks->array.value(), task)) return refusal;
+      }
+    }
+  }
+  return list;
+}
+
+/// `exit:75`, `75,exit:76`, `gpu-failure,exit:75`.
+Expected<Json> requeue_causes(const std::string& list_typed, Instant) {
+  const std::string_view typed = list_typed;
+  Json list = Json::array();
+  for (std::size_t at = 0; at <= typed.size();) {
+    const std::size_t comma = std::min(typed.find(',', at), typed.size());
+    std::string_view part = typed.substr(at, comma - at);
+    at = comma + 1;
+    if (part == "gpu-failure") {
+      list.push_back(part);
+      continue;
+    }
+    if (part.starts_with("exit:")) part.remove_prefix(5);
+    const auto code = parse_count(part, 255);
+    if (!code || *code == 0) {
+      return fail(ErrorCode::InvalidArgument,
+                  "is not a list of gpu-failure and exit codes from 1 to 255 such as exit:75 or "
+                  "gpu-failure,exit:75");
+    }
+    list.push_back(*code);
+  }
+  return list;
+}
+
+/// `2`, `0,2`, `0-3,6`.
+Expected<Json> gpu_indices(const std::string& list_typed, Instant) {
+  const std::string_view typed = list_typed;
+  Json list = Json::array();
+  for (std::size_t at = 0; at <= typed.size();) {
+    const std::size_t comma = std::min(typed.find(',', at), typed.size());
+    const std::string_view part = typed.substr(at, comma - at);
+    at = comma + 1;
+    const std::size_t dash = part.find('-');
+    const auto first = parse_count(part.substr(0, dash), limits::kMostGpus);
+    const auto last =
+        dash == part.npos ? first : parse_count(part.substr(dash + 1), limits::kMostGpus);
+    if (!first || !last || *last < *first) {
+      return fail(ErrorCode::InvalidArgument,
+                  "is not a list of GPUs such as 2, 0,2 or 0-3 (berth gpus)");
+    }
+    for (std::int64_t index = *first; index <= *last; ++index) list.push_back(index);
+  }
+  return list;
+}
+
+struct WarningSignal {
+  std::string signal;
+  std::optional<Duration> before;
+};
+
+/// `USR1@60s`, `USR1`. A bare number of seconds, and a part before a colon, as sbatch has them.
+Expected<WarningSignal> parse_signal(std::string_view typed) {
+  if (const std::size_t colon = typed.find(':'); colon <= 2) typed.remove_prefix(colon + 1);
+  const std::size_t at = typed.find('@');
+  WarningSignal warning{.signal = std::string(typed.substr(0, at)), .before = std::nullopt};
+  if (warning.signal.empty() || !is_utf8(warning.signal)) {
+    return fail(ErrorCode::InvalidArgument, "is no signal and time, as USR1@60s");
+  }
+  if (at == typed.npos) return warning;
+  const auto before = parse_duration(typed.substr(at + 1));
+  if (!before) return std::unexpected(before.error());
+  warning.before = *before;
+  return warning;
+}
+
+/// What was typed of a field, as the API has it; `now` is since 1970.
+using FieldText = Expected<Json> (*)(const std::string& typed, Instant now);
+
+Expected<Json> type_names(const std::string& names, Instant) {
+  if (auto text = well_formed(names); !text) return std::unexpected(text.error());
+  Json list = Json::array();
+  for (std::size_t at = 0; at <= names.size();) {
+    const std::size_t comma = std::min(names.find(',', at), names.size());
+    list.push_back(names.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return list;
+}
+
+Expected<Json> class_word(const std::string& typed, Instant) {
+  if (from_word<DurationClass>(typed)) return typed;
+  return fail(ErrorCode::InvalidArgument, "is none of " + all_words<DurationClass>());
+}
+
+Expected<Json> array_text(const std::string& typed, Instant) {
+  if (const auto array = parse_array(typed); !array) return std::unexpected(array.error());
+  return typed;
+}
+
+Expected<Json> saving_asked(const std::string& typed, Instant) {
+  const auto saving = parse_saving(typed);
+  if (!saving) return std::unexpected(saving.error());
+  return Json{{"signal", signal_name(saving->signal)},
+              {"grace_seconds", in_seconds(saving->grace)}};
+}
+
+Expected<Json> time_from_now(const std::string& typed, Instant now) {
+  const auto time = parse_duration(typed);
+  return time ? Expected<Json>(in_seconds(now + *time - kStart)) : std::unexpected(time.error());
+}
+
+Expected<Json> begin_asked(const std::string& typed, Instant now) {
+  const auto at = parse_begin(typed, now);
+  return at ? Expected<Json>(in_seconds(*at - kStart)) : std::unexpected(at.error());
+}
+
+/// Of the fields whose kind does not say how they are typed.
+constexpr auto kFieldTexts = std::to_array<std::pair<std::string_view, FieldText>>({
+    {"array", array_text},
+    {"begin_at", begin_asked},
+    {"class", class_word},
+    {"deadline_at", time_from_now},
+    {"gpu_indices", gpu_indices},
+    {"gpu_types", type_names},
+    {"on_preempt", saving_asked},
+    {"requeue_on", requeue_causes},
+});
+
+Expected<Json> value_of(const JobField& field, const std::string& typed, Instant now) {
+  const auto json_of = [](const auto& parsed, auto in_json) {
+    return parsed ? Expected<Json>(in_json(*parsed)) : std::unexpected(parsed.error());
+  };
+  const auto* const own =
+      std::ranges::find(kFieldTexts, field.name, &std::pair<std::string_view, FieldText>::first);
+  if (own != kFieldTexts.end()) return own->second(typed, now);
+  switch (field.kind) {
+    case FieldKind::Flag:
+      return typed == "yes";
+    case FieldKind::Count:
+      return json_of(parse_count(typed, field.range.most),
+                     [](std::int64_t count) { return count; });
+    case FieldKind::Size:
+      return json_of(parse_size(typed), [](Bytes size) { return size.raw(); });
+    case FieldKind::Cores:
+      return json_of(parse_cores(typed),
+                     [](CpuMilli cores) { return static_cast<double>(cores.raw()) / 1000; });
+    case FieldKind::Time:
+      return json_of(parse_duration(typed), in_seconds);
+    default:
+      return json_of(well_formed(typed), [](const std::string& text) { return text; });
+  }
+}
+
+/// What was typed of those fields that `is_asked`, into the body.
+template <class IsAsked>
+Expected<void> take_fields(Json& json, const JobOptions& options, Instant now, IsAsked is_asked) {
+  for (const JobField& field : kJobFields) {
+    const std::string_view option = field.option.name;
+    if (field.option.type.empty() || !is_asked(field) || !options[option]) continue;
+    const std::string& typed = *options[option];
+    const auto value = value_of(field, typed, now);
+    if (!value) return refuse(option, typed, value.error().message);
+    json[std::string(field.name)] = *value;
+  }
+  return {};
+}
+
+/// What it waits for, and the signal before its end: these are more than one option, or field.
+Expected<void> take_rest(Json& json, const JobOptions& options) {
+  for (const auto& [option, when] : {std::pair("--after", "after-ok"),
+                                     {"--after-ok", "after-ok"},
+                                     {"--after-any", "after-any"},
+                                     {"--after-notok", "after-notok"}}) {
+    const auto& typed = options[option];
+    if (!typed) continue;
+    const auto jobs = jobs_after(*typed, when);
+    if (!jobs) return refuse(option, *typed, jobs.error().message);
+    for (const Json& job : *jobs) json["after"].push_back(job);
+  }
+  const auto& typed = options["--signal"];
+  if (!typed) return {};
+  const auto warning = parse_signal(*typed);
+  if (!warning) return refuse("--signal", *typed, warning.error().message);
+  json["warning_signal"] = warning->signal;
+  if (warning->before) json["warning_seconds"] = in_seconds(*warning->before);
+  return {};
+}
+
+/// `--vram max` is the whole GPU, alone.
+Expected<void> take_amounts(Json& json, const JobOptions& options, const Caller& caller) {
+  const auto& vram = options["--vram"];
+  if (vram == "max") json["exclusive"] = true;
+  auto done = take_fields(json, options, caller.now, [&](const JobField& field) {
+    return field.name != "vram_bytes" || vram != "max";
+  });
+  if (done) done = take_rest(json, options);
+  if (!done || !json.contains("vram_bytes") || json.value("gpus", 1) != 0) return done;
+  return refuse("--vram", *vram, "with --gpus 0: a job without GPUs has no GPU memory");
+}
+
+std::string_view name_of(std::string_view variable) {
+  return variable.substr(0, variable.find('='));
+}
+
+std::string left_out(std::string_view name) {
+  if (!is_utf8(name)) return "a variable whose name is not UTF-8 is left out";
+  return "the variable " + std::string(name) + " is left out: its value is not UTF-8";
+}
+
+/// The caller's variables without those that JSON cannot hold, or that are none.
+std::vector<std::string> sound(const Caller& caller, std::vector<std::string>& warnings) {
+  std::vector<std::string> kept;
+  for (const std::string& variable : caller.environment) {
+    const std::string_view name = name_of(variable);
+    if (name.empty() || name.size() == variable.size()) continue;
+    if (is_utf8(variable)) {
+      kept.push_back(variable);
+    } else {
+      warnings.push_back(left_out(name));
+    }
+  }
+  return kept;
+}
+
+void set_variable(std::vector<std::string>& environment, const std::string& variable) {
+  const auto same = [&](const std::string& other) { return name_of(other) == name_of(variable); };
+  std::erase_if(environment, same);
+  environment.push_back(variable);
+}
+
+/// `NAME=VALUE` sets; `NAME` must be there already, as the whole environment goes along, but for
+/// what berth set for the job that this one is submitted from.
+std::optional<Error> set_typed(std::vector<std::string>& environment, const JobOptions& options,
+                               const Caller& caller) {
+  for (const std::string& typed : options.environment) {
+    const std::string_view name = name_of(typed);
+    if (name.empty()) return refuse("--env", typed, "has no name before its =").error();
+    if (!is_utf8(typed)) return refuse("--env", name, "is not UTF-8").error();
+    if (name.size() < typed.size()) {
+      set_variable(environment, typed);
+    } else if (std::ranges::find(environment, name, name_of) == environment.end()) {
+      const auto here = std::ranges::find(caller.environment, name, name_of);
+      if (here == caller.environment.end() || here->size() == name.size() || !is_utf8(*here)) {
+        return refuse("--env", typed, "is not set here; give it a value as NAME=VALUE").error();
+      }
+      environment.push_back(*here);
+    }
+  }
+  return std::nullopt;
+}
+
+/// Those typed, with the values that they have now. What a script says for Slurm is in its options.
+std::vector<std::string> typed_variables(const JobOptions& options,
+                                         const std::vector<std::string>& environment) {
+  std::vector<std::string> typed;
+  for (const std::string& variable : environment) {
+    const bool is_typed = std::ranges::find(options.environment, name_of(variable), name_of) !=
+                          options.environment.end();
+    const bool is_for_slurm = variable.starts_with("BERTH_") || variable.starts_with("SLURM_");
+    if (is_typed && !is_for_slurm) typed.push_back(variable);
+  }
+  return typed;
+}
+
+Expected<std::string> directory_of(const JobOptions& options, const Caller& caller) {
+  if (!options["--cwd"]) {
+    if (is_utf8(caller.directory)) return caller.directory;
+    return fail(ErrorCode::InvalidArgument, "the working directory's name is not UTF-8");
+  }
+  const auto path = std::filesystem::path(caller.directory) / *options["--cwd"];
+  struct stat status{};
+  if (options["--cwd"]->empty()) return refuse("--cwd", "''", "is not a folder");
+  if (!is_utf8(path.string())) return refuse("--cwd", "DIR", "is not UTF-8");
+  if (stat(path.c_str(), &status) != 0) {
+    return refuse("--cwd", *options["--cwd"], std::strerror(errno));
+  }
+  if (!S_ISDIR(status.st_mode)) return refuse("--cwd", *options["--cwd"], "is not a folder");
+  return path.lexically_normal().string();
+}
+
+/// Mail to the caller on this machine.
+std::string own_address() { return facts_here("").user + "@localhost"; }
+
+/// A script's own name is in what was typed: now its interpreter may stand before it.
+std::string name_of_job(const JobOptions& options, const JobOptions& typed) {
+  if (options["--name"] || typed.command.empty()) return options["--name"].value_or("");
+  const std::string& program = typed.command.front();
+  return program.substr(program.rfind('/') + 1);
+}
+
+std::optional<Error> unfit_word(const std::vector<std::string>& command) {
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    if (is_utf8(command[i])) continue;
+    return Error{ErrorCode::InvalidArgument,
+                 "argument " + std::to_string(i + 1) + " of the command is not UTF-8"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+const std::optional<std::string>& JobOptions::operator[](std::string_view option) const {
+  static const std::optional<std::string> kNothing;
+  const auto found = typed.find(option);
+  return found == typed.end() ? kNothing : found->second;
+}
+
+namespace {
+
+/// An option with a value.
+CLI::Option* add_value(CLI::App& verb, JobOptions& options, const FieldOption& option,
+                       const std::string& help) {
+  const std::string names = std::string(option.letter) + std::string(option.name);
+  return verb.add_option(names, options[option.name], help)
+      ->type_name(std::string(option.type))
+      ->group(title_of(option.group));
+}
+
+/// Those of the rows of one group that these verbs have.
+void add_fields(CLI::App& verb, JobOptions& options, FieldGroup group, FieldVerbs verbs) {
+  for (const JobField& field : kJobFields) {
+    const FieldOption& option = field.option;
+    const bool is_one = !option.type.empty() && option.group == group;
+    if (!is_one || option.verbs != verbs) continue;
+    const std::string fallback(field.fallback);
+    CLI::Option* const added =
+        add_value(verb, options, option,
+                  std::string(field.meaning) + (fallback.empty() ? "" : " [" + fallback + "]"));
+    if (field.kind == FieldKind::Flag) added->check(CLI::IsMember({"yes", "no"}));
+  }
+}
+
+/// The option of a field that has no value.
+void add_switch(CLI::App& verb, bool& target, std::string_view name, FieldGroup group) {
+  const JobField& field = *find_job_field(name);
+  verb.add_flag(std::string(field.option.name), target, std::string(field.meaning))
+      ->group(title_of(group));
+}
+
+}  // namespace
+
+void add_job_options(CLI::App& verb, JobOptions& options) {
+  verb.prefix_command();
+  const auto option = [&](FieldGroup group, const char* name, const char* type, const char* help) {
+    add_value(verb, options, {.name = name, .type = type, .group = group}, help);
+  };
+  add_fields(verb, options, FieldGroup::Needs, FieldVerbs::RunAndSubmit);
+  add_switch(verb, options.exclusive, "exclusive", FieldGroup::Needs);
+
+  add_fields(verb, options, FieldGroup::When, FieldVerbs::RunAndSubmit);
+  option(FieldGroup::When, "--after", "JOBS", "Start once these have ended well: 7, 7,9-12, 7_3.");
+  option(FieldGroup::When, "--after-ok", "JOBS", "The same.");
+  option(FieldGroup::When, "--after-any", "JOBS", "Start once these have ended.");
+  option(FieldGroup::When, "--after-notok", "JOBS", "Start once these have ended, not well.");
+
+  // One value each, so that the command's words are not taken for more of them.
+  verb.add_option("--env", options.environment, "A variable; NAME alone must be set here.")
+      ->type_name("NAME=VALUE")
+      ->group(title_of(FieldGroup::Runs))
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
+  option(FieldGroup::Runs, "--cwd", "DIR", "Working directory. [here]");
+  verb.add_flag("--snapshot{.}", options["--snapshot"],
+                "Run in a copy of the code made now: of the git work tree or --snapshot=DIR.")
+      ->type_name("DIR")
+      ->group(title_of(FieldGroup::Runs));
+  option(FieldGroup::Runs, "--snapshot-exclude", "PATTERNS",
+         "Not copied but linked, as data,*.pt; git's ignored files are so, too.");
+  option(FieldGroup::Runs, "--snapshot-limit", "SIZE", "Largest copy. [1G]");
+
+  option(FieldGroup::Failure, "--signal", "SIGNAL@TIME",
+         "Send the job a signal this long before its time limit, as USR1@60s.");
+  for (const FieldGroup group : {FieldGroup::Failure, FieldGroup::Tells, FieldGroup::Policies}) {
+    add_fields(verb, options, group, FieldVerbs::RunAndSubmit);
+  }
+}
+
+void add_submit_options(CLI::App& verb, JobOptions& options) {
+  add_fields(verb, options, FieldGroup::When, FieldVerbs::Submit);
+  add_switch(verb, options.hold, "held", FieldGroup::When);
+  add_fields(verb, options, FieldGroup::Tells, FieldVerbs::Submit);
+}
+
+void add_update_options(CLI::App& verb, JobOptions& options) {
+  for (const JobField& field : kJobFields) {
+    if (field.set != FieldSet::WhileItWaits) continue;
+    std::string help(field.meaning.substr(0, field.meaning.find(';')));
+    if (!help.ends_with('.')) help += '.';
+    verb.add_option(std::string(field.option.name), options[field.option.name], help)
+        ->type_name(std::string(field.option.type));
+  }
+}
+
+Expected<Json> change_of(const JobOptions& options) {
+  Json json = Json::object();
+  const auto may_change = [](const JobField& field) { return field.set == FieldSet::WhileItWaits; };
+  if (auto done = take_fields(json, options, kStart, may_change); !done) {
+    return std::unexpected(done.error());
+  }
+  if (!json.empty()) return json;
+  std::string all;
+  for (const JobField& field : kJobFields) {
+    if (may_change(field)) all += (all.empty() ? "" : ", ") + std::string(field.option.name);
+  }
+  all.replace(all.rfind(", "), 2, " or ");
+  return fail(ErrorCode::InvalidArgument, "nothing is to be changed; give " + all);
+}
+
+Expected<Caller> this_caller() {
+  Caller caller;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    caller.environment.emplace_back(*entry);
+  }
+  std::error_code failed;
+  caller.directory = std::filesystem::current_path(failed).string();
+  if (failed) return fail(ErrorCode::Io, "the working directory: " + failed.message());
+  caller.umask = umask(0);
+  umask(caller.umask);
+  caller.now = kStart + std::chrono::duration_cast<Duration>(
+                            std::chrono::system_clock::now().time_since_epoch());
+  return caller;
+}
+
+Expected<Submission> submission_of(const JobOptions& typed, const Caller& caller) {
+  Submission made{.body = Json::object()};
+  JobOptions options = typed;
+  auto left_out = read_script(options, caller);
+  if (!left_out) return std::unexpected(left_out.error());
+  made.warnings = std::move(*left_out);
+  if (options["--notify-on"] && !options["--notify"]) options["--notify"] = own_address();
+  if (options["--output"]) {
+    options["--output"] =
+        filled_pattern(*options["--output"], facts_here(name_of_job(options, typed)));
+  }
+  if (auto unfit = unfit_word(options.command)) return std::unexpected(*unfit);
+  const auto directory = directory_of(options, caller);
+  if (!directory) return std::unexpected(directory.error());
+  if (auto done = take_amounts(made.body, options, caller); !done) {
+    return std::unexpected(done.error());
+  }
+  auto environment = sound(caller, made.warnings);
+  shim::drop_inherited(environment);  // here, as what is typed stays whatever berth set before
+  if (std::ranges::find(options.environment, kTellsSlurm) != options.environment.end()) {
+    std::erase_if(environment, [](const std::string& variable) {  // of a job that submits another
+      return variable.starts_with("SLURM_");
+    });
+  }
+  if (auto failed = set_typed(environment, options, caller)) return std::unexpected(*failed);
+  auto foreseen = look_ahead({.directory = *directory,
+                              .command = options.command,
+                              .output = options["--output"].value_or(""),
+                              .environment = environment});
+  if (!foreseen) return std::unexpected(foreseen.error());
+  std::ranges::move(*foreseen, std::back_inserter(made.warnings));
+  const auto words = program_words({.command = options.command,
+                                    .directory = *directory,
+                                    .variables = typed_variables(options, environment)});
+  if (!words.empty()) made.body["program_words"] = words;
+  made.body["command"] = options.command;
+  made.body["directory"] = *directory;
+  made.body["environment"] = std::move(environment);
+  made.body["umask"] = caller.umask & 0777;
+  if (options.exclusive) made.body["exclusive"] = true;
+  if (options.hold) made.body["held"] = true;
+  if (options["--snapshot"]) {
+    made.snapshot = {.folder = *options["--snapshot"] == "." ? "" : *options["--snapshot"],
+                     .exclude = options["--snapshot-exclude"],
+                     .limit = options["--snapshot-limit"]};
+  } else if (options["--snapshot-exclude"] || options["--snapshot-limit"]) {
+    return refuse("--snapshot-exclude", options["--snapshot-exclude"].value_or(""),
+                  "without --snapshot: nothing is copied");
+  }
+  return made;
+}
+
+std::string unknown_option(std::string_view word) {
+  const std::string hint = hint_for(word);
+  return std::string(word) + ": no such option" + (hint.empty() ? "" : "; " + hint);
+}
+
+Expected<std::vector<std::string>> command_words(const std::vector<std::string>& left_over,
+                                                 const std::vector<std::string>& from_dashes) {
+  if (!left_over.empty() && left_over.front().starts_with('-')) {
+    return fail(ErrorCode::InvalidArgument, unknown_option(left_over.front()));
+  }
+  std::vector<std::string> words = left_over;
+  // A `--` behind the command's first word is the command's own.
+  const bool is_separator = words.empty() && !from_dashes.empty();
+  words.insert(words.end(), from_dashes.begin() + (is_separator ? 1 : 0), from_dashes.end());
+  if (words.empty()) return fail(ErrorCode::InvalidArgument, "no command; give it after --");
+  return words;
+}
+
+void report_warnings(const Json& answer) {
+  const Json& warnings = part_of(answer, "warnings");
+  if (!warnings.is_array()) return;
+  for (const Json& warning : warnings) {
+    if (warning.is_string()) report_failure(printable(warning.get<std::string>()));
+  }
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,363 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <new>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/manual/completion.hpp"
+#include "cli/manual/manual.hpp"
+#include "cli/print/option_words.hpp"
+#include "cli/print/output.hpp"
+#include "cli/print/verbs.hpp"
+#include "core/suggest.hpp"
+#include "posix/streams.hpp"
+
+namespace berth::cli {
+
+namespace {
+
+/// Groups of verbs, in the order in which help lists them.
+constexpr const char* kJobs = "Jobs";
+constexpr const char* kSeeing = "What happens";
+constexpr const char* kChanging = "Jobs that wait or run";
+constexpr const char* kPlanning = "Policies and simulation";
+constexpr const char* kOther = "Other";
+
+struct Verb {
+  std::string_view name;
+  void (*add)(CLI::App& app, Action& chosen, const FromDashes& from_dashes);
+  const char* group;
+  bool has_command = false;  ///< What follows `--` is a command, not the verb's own.
+};
+
+/// A verb that takes no command.
+template <void (*add)(CLI::App&, Action&)>
+void plain(CLI::App& app, Action& chosen, const FromDashes&) {
+  add(app, chosen);
+}
+
+constexpr auto kVerbs = std::to_array<Verb>({
+    {"run", add_run, kJobs, true},
+    {"submit", add_submit, kJobs, true},
+    {"attach", plain<add_attach>, kJobs},
+    {"ls", plain<add_ls>, kSeeing},
+    {"show", plain<add_show>, kSeeing},
+    {"logs", plain<add_logs>, kSeeing},
+    {"why", plain<add_why>, kSeeing},
+    {"gpus", plain<add_gpus>, kSeeing},
+    {"top", plain<add_top>, kSeeing},
+    {"history", plain<add_history>, kSeeing},
+    {"usage", plain<add_usage>, kSeeing},
+    {"wait", plain<add_wait>, kChanging},
+    {"cancel", plain<add_cancel>, kChanging},
+    {"hold", plain<add_hold>, kChanging},
+    {"release", plain<add_release>, kChanging},
+    {"update", plain<add_update>, kChanging},
+    {"suspend", plain<add_suspend>, kChanging},
+    {"resume", plain<add_resume>, kChanging},
+    {"sim", plain<add_sim>, kPlanning},
+    {"compare", plain<add_compare>, kPlanning},
+    {"policies", plain<add_policies>, kPlanning},
+    {"trace", plain<add_trace>, kPlanning},
+    {"doctor", plain<add_doctor>, kOther},
+    {"drain", plain<add_drain>, kOther},
+    {"undrain", plain<add_undrain>, kOther},
+    {"reserve", plain<add_reserve>, kOther},
+    {"unreserve", plain<add_unreserve>, kOther},
+    {"config", plain<add_config>, kOther},
+    {"compat", add_compat, kOther, true},
+    {"mcp", plain<add_mcp>, kOther},
+    {"completion", plain<add_completion>, kOther},
+    {"version", plain<add_version>, kOther},
+});
+
+constexpr const char* kOverview =
+    R"(berth gives every GPU job a place where its memory is guaranteed.
+
+  berth run --vram 10G -- python train.py      run a job here, and wait for it
+  berth submit --vram 10G -- python train.py   queue a job, and print its number
+  berth ls                                     jobs, why they wait, when they start
+  berth why 7                                  why job 7 waits, in full
+  berth logs -f 7                              its output
+  berth cancel 7                               end it
+  berth gpus                                   GPUs, who is there, what is free
+
+berth help lists all verbs, berth help VERB the options of one.
+)";
+
+/// The words of the command line without the program's name, split for CLI11.
+struct Words {
+  std::vector<std::string> reversed;  ///< As CLI11 takes them.
+  FromDashes from_dashes;
+};
+
+Words split(std::span<char* const> words, const Verb* verb) {
+  const auto is_dashes = [](const char* word) { return std::string_view(word) == "--"; };
+  const bool splits = verb != nullptr && verb->has_command;
+  const auto dashes = splits ? std::ranges::find_if(words, is_dashes) : words.end();
+  Words parts{{words.begin(), dashes}, {dashes, words.end()}};
+  std::ranges::reverse(parts.reversed);
+  return parts;
+}
+
+std::vector<std::string> verb_names() {
+  std::vector<std::string> names = {"help"};
+  for (const Verb& verb : kVerbs) names.emplace_back(verb.name);
+  return names;
+}
+
+/// What other programs call what a verb of berth's does.
+struct Elsewhere {
+  std::string_view name;
+  std::string_view here;
+};
+constexpr auto kElsewhere = std::to_array<Elsewhere>({
+    {"kill", "cancel"},    {"rm", "cancel"},       {"remove", "cancel"},   {"delete", "cancel"},
+    {"stop", "cancel"},    {"scancel", "cancel"},  {"abort", "cancel"},    {"end", "cancel"},
+    {"list", "ls"},        {"queue", "ls"},        {"status", "ls"},       {"squeue", "ls"},
+    {"ps", "ls"},          {"jobs", "ls"},         {"qstat", "ls"},        {"follow", "logs -f"},
+    {"log", "logs"},       {"tail", "logs -f"},    {"output", "logs"},     {"sbatch", "submit"},
+    {"add", "submit"},     {"enqueue", "submit"},  {"qsub", "submit"},     {"srun", "run"},
+    {"exec", "run"},       {"salloc", "run"},      {"info", "show"},       {"describe", "show"},
+    {"inspect", "show"},   {"get", "show"},        {"sacct", "history"},   {"sinfo", "gpus"},
+    {"nodes", "gpus"},     {"nvidia-smi", "gpus"}, {"sreport", "usage"},   {"pause", "hold"},
+    {"unhold", "release"}, {"unpause", "release"}, {"continue", "resume"}, {"edit", "update"},
+    {"modify", "update"},  {"simulate", "sim"},    {"monitor", "top"},     {"htop", "top"},
+});
+
+std::string suggestion(std::string_view typed) {
+  const auto* const found = std::ranges::find(kElsewhere, typed, &Elsewhere::name);
+  if (found == kElsewhere.end()) return did_you_mean(typed, verb_names());
+  return "; did you mean " + std::string(found->here) + "?";
+}
+
+/// `frob: no such verb; did you mean run?`, or all verbs where none is near.
+int refuse_verb(const std::string& typed) {
+  if (const std::string one = suggestion(typed); !one.empty()) {
+    return report_usage(typed + ": no such verb" + one + " berth help lists all");
+  }
+  std::string known;
+  for (const Verb& verb : kVerbs) known += (known.empty() ? "" : ", ") + std::string(verb.name);
+  return report_usage(typed + ": no such verb; valid verbs: " + known);
+}
+
+const Verb* find_verb(std::string_view name) {
+  const auto* const found = std::ranges::find(kVerbs, name, &Verb::name);
+  return found == kVerbs.end() ? nullptr : found;
+}
+
+/// What was meant with an option that there is not. A letter is near to every other: it stands for
+/// the one option that begins with it.
+std::string meant_option(const std::string& typed, const CLI::App& verb) {
+  const std::vector<std::string> names = option_names(verb);
+  const bool is_letter = typed.size() == 2 && typed[1] != '-';
+  if (!is_letter) return did_you_mean(typed, names);
+  const auto begins = [&](const std::string& name) { return name.starts_with("-" + typed); };
+  const auto found = std::ranges::find_if(names, begins);
+  const bool is_one = found != names.end() && std::ranges::count_if(names, begins) == 1;
+  return is_one ? "; did you mean " + *found + "?" : "";
+}
+
+/// What CLI11 says in a text that lists words in the wrong order: which word a verb does not take.
+std::string unexpected_text(const CLI::App& app, const CLI::App& verb) {
+  std::vector<std::string> left = verb.remaining(true);
+  if (left.empty()) left = app.remaining(true);  // behind a --
+  std::erase(left, "--");
+  const auto is_option = [](const std::string& word) { return word.size() > 1 && word[0] == '-'; };
+  const auto option = std::ranges::find_if(left, is_option);
+  const std::string name = "berth " + verb.get_name();
+  if (option != left.end()) {
+    const std::string typed = option->substr(0, option->find('='));
+    return typed + ": " + name + " has no such option" + meant_option(typed, verb);
+  }
+  return (left.empty() ? std::string("too many words")
+                       : left.front() + ": one word too many for " + name);
+}
+
+bool asks_for_help(std::string_view word) { return word == "--help" || word == "-h"; }
+
+/// Only the verb that is called is built: the others' options cost more than a request.
+void add_verbs(CLI::App& app, Action& chosen, const Verb* only, const FromDashes& from_dashes) {
+  for (const Verb& verb : kVerbs) {
+    if (only != nullptr && only != &verb) continue;
+    verb.add(app, chosen, from_dashes);
+    app.get_subcommand(std::string(verb.name))->group(verb.group);
+  }
+}
+
+/// `berth complete WORD...`, which the scripts of `berth completion` call.
+int complete(std::span<char* const> typed) {
+  std::vector<std::string> words(typed.begin(), typed.end());
+  if (words.empty()) words.emplace_back();
+  CLI::App app;
+  Action chosen;
+  const auto* const called = std::ranges::find(kVerbs, words.front(), &Verb::name);
+  const Verb* const only = words.size() > 1 && called != kVerbs.end() ? called : nullptr;
+  add_verbs(app, chosen, only, {});
+  std::string lines;
+  for (const std::string& word : completions(app, words)) lines += word + "\n";
+  return print(lines);
+}
+
+}  // namespace
+
+namespace {
+
+/// Whether the program takes this line, which is not carried out.
+bool takes(const Example& example) {
+  std::vector<std::string> words = shell_words(example.command);
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  const std::span<char* const> line(pointers);
+  const Verb* const verb = line.size() < 2 ? nullptr : find_verb(line[1]);
+  if (verb == nullptr || words.front() != "berth") return false;
+  auto [reversed, from_dashes] = split(line.subspan(1), verb);
+  CLI::App app("", "berth");
+  Action chosen;
+  add_verbs(app, chosen, verb, from_dashes);
+  try {
+    app.parse(std::move(reversed));
+  } catch (const CLI::ParseError&) {
+    return false;
+  }
+  return true;
+}
+
+/// `berth man VERB`, for packages: the manual page; `berth man` alone lists what has one.
+int manual(std::span<char* const> words) {
+  std::string names;
+  for (const Verb& verb : kVerbs) names += std::string(verb.name) + "\n";
+  if (words.empty()) return print(names);
+  const Verb* const verb = find_verb(words.front());
+  if (verb == nullptr) return refuse_verb(words.front());
+  const ManualText* const text = manual_text(verb->name);
+  if (text == nullptr) return report_failure(std::string(verb->name) + ": has no manual page");
+  for (const Example& example : text->examples) {
+    if (!takes(example)) return report_failure(std::string(example.command) + ": is no example");
+  }
+  CLI::App app("", "berth");
+  Action chosen;
+  add_verbs(app, chosen, verb, {});
+  return print(manual_page(*app.get_subcommand(std::string(verb->name)), *text));
+}
+
+}  // namespace
+
+int report_failure(const std::string& message) {
+  std::fprintf(stderr, "berth: %s\n", message.c_str());
+  return kFailed;
+}
+
+int report_usage(const std::string& message) {
+  report_failure(message);
+  return kBadUsage;
+}
+
+namespace {
+
+/// CLI11's, and that a command follows where one does. No word is broken at the terminal's end.
+class HelpFormat final : public CLI::Formatter {
+ public:
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override {
+    return folded(Formatter::make_help(app, std::move(name), mode), look_of(STDOUT_FILENO));
+  }
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    std::string usage = Formatter::make_usage(app, std::move(name));
+    if (app->get_prefix_command()) {
+      usage.insert(usage.find_last_not_of('\n') + 1, " -- COMMAND [ARGUMENT...]");
+    }
+    return usage;
+  }
+  /// Without what a flag without a value stands for, which CLI11 has in braces.
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    std::string name = Formatter::make_option_name(option, is_positional);
+    const std::size_t brace = name.find('{');
+    return brace == std::string::npos ? name : name.substr(0, brace) + "[=VALUE]";
+  }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string value = option->get_positional() ? "" : value_name(*option);
+    const bool are_more = option->get_items_expected_max() > 1;
+    const std::string otherwise = option->get_default_str();
+    return (value.empty() ? "" : " " + value) + (are_more ? " ..." : "") +
+           (otherwise.empty() ? "" : " [" + otherwise + "]") +
+           (option->get_required() ? " (required)" : "");
+  }
+};
+
+std::string examples_in_help(std::string_view verb) {
+  const ManualText* const text = manual_text(verb);
+  if (text == nullptr) return "";
+  std::string lines = "Examples:\n";
+  for (const Example& example : text->examples) {
+    lines += "  # " + std::string(example.meaning) + "\n  " + std::string(example.command) + "\n";
+  }
+  return lines + "\nman berth-" + std::string(verb) + " says more.";
+}
+
+int run_verb(std::span<char* const> words, const Verb* verb) {
+  auto [reversed, from_dashes] = split(words, verb);
+  CLI::App app("berth gives every GPU job a place where its memory is guaranteed.", "berth");
+  app.require_subcommand(1);
+  app.formatter(std::make_shared<HelpFormat>());
+  if (verb == nullptr) app.footer("berth help VERB, or berth VERB --help, lists its options.");
+  Action chosen;
+  add_verbs(app, chosen, verb, from_dashes);
+  if (verb != nullptr) {
+    app.get_subcommand(std::string(verb->name))->footer([verb] {
+      return examples_in_help(verb->name);
+    });
+  }
+  const std::string name = verb == nullptr ? "" : " " + std::string(verb->name);
+  const std::string see = "; see berth" + name + " --help";
+  try {
+    app.parse(std::move(reversed));
+  } catch (const CLI::ExtrasError&) {
+    const auto parsed = app.get_subcommands();
+    return report_usage(unexpected_text(app, parsed.empty() ? app : *parsed.front()) + see);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // asked for help
+    return report_usage(plain_words(error.what()) + see);
+  }
+  try {
+    return chosen();
+  } catch (const std::bad_alloc&) {  // of a trace or a cluster too large for this machine
+    return report_failure("out of memory");
+  }
+}
+
+/// `berth help VERB` is `berth VERB --help`.
+int help(std::span<char* const> words) {
+  std::string option = "--help";
+  if (words.empty()) {
+    std::array<char*, 1> all = {option.data()};
+    return run_verb(all, nullptr);
+  }
+  const Verb* const verb = find_verb(words.front());
+  if (verb == nullptr) return refuse_verb(words.front());
+  std::array<char*, 2> one = {words.front(), option.data()};
+  return run_verb(one, verb);
+}
+
+}  // namespace
+
+int run(int argc, char** argv) {
+  open_closed_streams();
+  const std::span<char* const> words(argv + std::min(argc, 1), argv + argc);
+  if (words.empty()) return print(kOverview);
+  const std::string_view first = words.front();
+  if (first == "help") return help(words.subspan(1));
+  if (first == "man") return manual(words.subspan(1));
+  if (first == "complete") return complete(words.subspan(1));
+  if (asks_for_help(first)) return run_verb(words.first(1), nullptr);
+  if (first == "--version" || first == "-V") return print("berth " BERTH_VERSION "\n");
+  const Verb* const verb = find_verb(first);
+  return verb == nullptr ? refuse_verb(std::string(first)) : run_verb(words, verb);
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,20 @@
+// Amounts as users type them (core/amounts.hpp) and read them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/amounts.hpp"
+#include "core/time.hpp"
+
+namespace berth::cli {
+
+/// `3s`, `12m05s`, `4h30m`, `2d04h`: two places, rounded down.
+std::string elapsed_text(double seconds);
+
+inline double in_seconds(Duration time) { return static_cast<double>(micros(time)) / 1e6; }
+
+/// True for well-formed UTF-8, as JSON strings must be.
+bool is_utf8(std::string_view text);
+
+}  // namespace berth::cli

@@ -1,0 +1,68 @@
+#include "cli/print/files.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+namespace berth::cli {
+
+namespace {
+
+struct Close {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, Close>;
+
+std::unexpected<Error> io_error(const std::string& path) {
+  return fail(ErrorCode::Io, path + ": " + std::strerror(errno));
+}
+
+bool is_plain(const std::string& path) { return !path.starts_with("/dev/"); }
+
+Expected<void> write_to(const std::string& path, std::string_view text) {
+  File file(std::fopen(path.c_str(), "wb"));
+  if (!file) return io_error(path);
+  const bool written = std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();
+  if (!written || std::fflush(file.get()) != 0) return io_error(path);
+  return {};
+}
+
+}  // namespace
+
+Expected<std::string> read_file(const std::string& path, std::size_t most) {
+  const File file(std::fopen(path.c_str(), "rb"));
+  if (!file) return io_error(path);
+  std::string text;
+  char buffer[1 << 16];
+  for (std::size_t got; (got = std::fread(buffer, 1, sizeof buffer, file.get())) > 0;) {
+    if (got > most - text.size()) {
+      return fail(ErrorCode::BadData, path + ": more than " + std::to_string(most) + " bytes");
+    }
+    text.append(buffer, got);
+  }
+  if (std::ferror(file.get()) != 0) return io_error(path);
+  return text;
+}
+
+std::string beginning_of(const std::string& path, std::size_t count) {
+  if (std::error_code error; !std::filesystem::is_regular_file(path, error)) return "";
+  const File file(std::fopen(path.c_str(), "rb"));
+  std::string text(count, '\0');
+  text.resize(file ? std::fread(text.data(), 1, count, file.get()) : 0);
+  return text;
+}
+
+Expected<void> write_file(const std::string& path, std::string_view text) {
+  if (!is_plain(path)) return write_to(path, text);
+  const std::string beside = path + ".part";
+  if (auto written = write_to(beside, text); !written) {
+    std::remove(beside.c_str());
+    return fail(ErrorCode::Io, path + ": " + std::strerror(errno));
+  }
+  if (std::rename(beside.c_str(), path.c_str()) != 0) return io_error(path);
+  return {};
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,130 @@
+#include "cli/print/option_words.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+
+#include "core/job_fields.hpp"
+
+namespace berth::cli {
+
+namespace {
+
+/// `option`: "" where the words behind the key say it all.
+struct KeyWord {
+  std::string_view key;
+  std::string_view option;
+};
+
+constexpr auto kMachineKeys = std::to_array<KeyWord>({
+    {"from_at", "--from"},
+    {"gpus", ""},
+    {"reason", "--reason"},
+    {"reservations", ""},
+    {"until_at", "--until"},
+    {"users", "--user"},
+});
+
+/// Nothing for a key that no option stands for.
+std::optional<std::string_view> word_of(std::string_view target, std::string_view key) {
+  key = key.substr(0, key.find_first_of("[."));  // of a list, or of an object
+  if (target.starts_with("/v1/jobs")) {
+    const JobField* const field = find_job_field(key);
+    if (field == nullptr || field->option.name.empty()) return std::nullopt;
+    return field->option.name;
+  }
+  const auto* const found = std::ranges::find(kMachineKeys, key, &KeyWord::key);
+  return found == kMachineKeys.end() ? std::nullopt : std::optional(found->option);
+}
+
+/// `job 7: `, which some refusals begin with.
+std::size_t name_size(std::string_view message) {
+  constexpr std::string_view kJob = "job ";
+  if (!message.starts_with(kJob)) return 0;
+  const std::size_t end = message.find_first_not_of("0123456789", kJob.size());
+  return end != std::string_view::npos && message.substr(end).starts_with(": ") ? end + 2 : 0;
+}
+
+}  // namespace
+
+std::string_view option_for(std::string_view key) { return word_of("/v1/jobs", key).value_or(""); }
+
+std::string in_options(std::string_view target, const std::string& message) {
+  constexpr std::string_view kChange = "change: ";  // of many jobs at once
+  if (message.starts_with(kChange)) return in_options("/v1/jobs", message.substr(kChange.size()));
+  const std::size_t begin = name_size(message);
+  const std::size_t colon = message.find(": ", begin);
+  if (colon == std::string::npos) return message;
+  constexpr std::string_view kAnd = " and ";
+  const std::string_view named = std::string_view(message).substr(begin, colon - begin);
+  std::string options;
+  for (std::size_t at = 0; at <= named.size();) {
+    const std::size_t end = std::min(named.find(kAnd, at), named.size());
+    const auto word = word_of(target, named.substr(at, end - at));
+    if (!word) return message;
+    options += (options.empty() ? "" : std::string(kAnd)) + std::string(*word);
+    at = end + kAnd.size();
+  }
+  std::string rest = message.substr(options.empty() ? colon + 2 : colon);
+  constexpr std::string_view kAfter = ": after-";  // of `job 7 ended as failed: after-ok 7 can ...`
+  const std::size_t kind = named == "after" ? rest.find(kAfter) : std::string::npos;
+  if (kind != std::string::npos) rest.replace(kind, 2, ": --");
+  return message.substr(0, begin) + options + rest;
+}
+
+std::string typed_time(double seconds) {
+  constexpr std::int64_t kMinute = 60;
+  constexpr std::int64_t kHour = 3600;
+  constexpr std::int64_t kDay = 86400;
+  const auto total = static_cast<std::int64_t>(std::llround(std::clamp(seconds, 0.0, 1e12)));
+  if (total % kMinute != 0 || total == 0) return std::to_string(total) + "s";
+  if (total < kHour) return std::to_string(total / kMinute) + "min";
+  if (total % kDay == 0) return std::to_string(total / kDay) + "d";
+  const std::string hours = std::to_string(total / kHour) + "h";
+  const std::int64_t minutes = total % kHour / kMinute;
+  return minutes == 0 ? hours : hours + (minutes < 10 ? "0" : "") + std::to_string(minutes) + "m";
+}
+
+std::string typed_size(std::int64_t bytes) {
+  constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+  constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+  if (bytes % kGiB == 0) return std::to_string(bytes / kGiB) + "G";
+  return std::to_string((bytes + kMiB - 1) / kMiB) + "M";
+}
+
+std::string options_of(const Json& change) {
+  std::string text;
+  if (!change.is_object()) return text;
+  for (const auto& [key, value] : change.items()) {
+    const std::string_view option = option_for(key);
+    if (option.empty()) continue;
+    std::string typed;
+    if (value.is_array()) {
+      for (const Json& one : value) {
+        typed +=
+            (typed.empty() ? "" : ",") + (one.is_string() ? one.get<std::string>() : one.dump());
+      }
+    } else if (key.ends_with("_seconds") && value.is_number()) {
+      typed = typed_time(value.get<double>());
+    } else if (key.ends_with("_bytes") && value.is_number_integer()) {
+      typed = typed_size(value.get<std::int64_t>());
+    } else {
+      typed = value.is_string() ? value.get<std::string>() : value.dump();
+    }
+    text += (text.empty() ? "" : " ") + std::string(option) + " " + typed;
+  }
+  return text;
+}
+
+std::string plain_words(std::string text) {
+  constexpr std::string_view kBefore = ": 1 required ";
+  constexpr std::string_view kBehind = " missing";
+  const std::size_t at = text.find(kBefore);
+  if (at == std::string::npos || !text.ends_with(kBehind)) return text;
+  text.resize(text.size() - kBehind.size());
+  return text.replace(at, kBefore.size(), ": needs a value: ");
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,198 @@
+#include "cli/study/trace_input.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <new>
+
+#include "cli/print/files.hpp"
+#include "cli/study/history.hpp"
+#include "trace/gzip.hpp"
+#include "trace/vram.hpp"
+
+namespace berth::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostProfiles = 1000;
+
+std::string known_formats() {
+  std::string known;
+  for (const trace::Format& format : trace::formats()) {
+    known += (known.empty() ? "" : ", ") + std::string(format.name);
+  }
+  return known;
+}
+
+/// Its name without the ending of what is packed.
+std::string unpacked_name(std::string name) {
+  if (name.ends_with(".gz")) name.resize(name.size() - 3);
+  return name;
+}
+
+/// The files of a folder and of the folders in it, by name.
+Expected<std::vector<fs::path>> files_in(const std::string& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    if (at.depth() > 0) at.disable_recursion_pending();
+    if (at->is_regular_file(error)) files.push_back(at->path());
+    if (files.size() > kMostProfiles) {
+      return fail(ErrorCode::InvalidArgument,
+                  folder + ": more than " + std::to_string(kMostProfiles) + " files");
+    }
+  }
+  if (error) return fail(ErrorCode::Io, folder + ": " + error.message());
+  std::ranges::sort(files);
+  return files;
+}
+
+/// One file, or those of a folder that are tables.
+Expected<std::vector<trace::Profile>> read_profiles(const std::string& path) {
+  if (path.empty()) return {};
+  std::vector<fs::path> files = {path};
+  fs::path above = files.front().parent_path();
+  if (std::error_code error; fs::is_directory(path, error)) {
+    auto found = files_in(path);
+    if (!found) return std::unexpected(found.error());
+    files = std::move(*found);
+    above = path;
+  }
+  std::vector<trace::Profile> profiles;
+  for (const fs::path& file : files) {
+    std::string name = unpacked_name(file.lexically_relative(above).string());
+    const bool is_table = name.ends_with(".csv") || name.ends_with(".rad");
+    if (files.size() > 1 && !is_table) continue;
+    auto text = read_text(file.string());
+    if (!text) return std::unexpected(text.error());
+    profiles.push_back({std::move(name), std::move(*text)});
+  }
+  return profiles;
+}
+
+Expected<TraceInput> read_file_of_jobs(const std::string& path, const TraceArguments& arguments) {
+  const auto text = read_text(path);
+  if (!text) return std::unexpected(text.error());
+  const auto format = arguments.format.empty() ? trace::guess_format(*text, path)
+                                               : trace::find_format(arguments.format);
+  if (!format) return std::unexpected(format.error());
+  const auto profiles = read_profiles(arguments.profiles);
+  if (!profiles) return std::unexpected(profiles.error());
+  auto trace = (*format)->read(
+      {.text = *text,
+       .file = path,
+       .bad_rows = arguments.lenient ? trace::BadRows::Skip : trace::BadRows::Refuse,
+       .profiles = *profiles,
+       .profile_type = arguments.profile_type});
+  if (!trace) return std::unexpected(trace.error());
+  return TraceInput{std::move(*trace), std::string((*format)->name)};
+}
+
+Expected<TraceInput> read_jobs(const std::string& path, const TraceArguments& arguments) {
+  if (!is_journal(path)) return read_file_of_jobs(path, arguments);
+  if (!arguments.format.empty() && arguments.format != "berth") {
+    return fail(ErrorCode::InvalidArgument,
+                path + ": is a journal of berthd, its format is berth, not " + arguments.format);
+  }
+  auto history = read_history(path);
+  if (!history) return std::unexpected(history.error());
+  return TraceInput{std::move(*history), "berth"};
+}
+
+/// A trace with nothing in it to replay is a wrong file, or the wrong format for it.
+Expected<void> check_has_jobs(const std::string& path, const trace::Trace& trace) {
+  if (!trace.jobs.empty()) return {};
+  std::string rows;
+  if (trace.left_out > 0) rows += "left out " + std::to_string(trace.left_out) + " rows";
+  if (trace.skipped > 0) {
+    rows += (rows.empty() ? "" : ", ") + std::string("skipped ") + std::to_string(trace.skipped) +
+            " bad ones; the first: " + trace.first_skipped;
+  }
+  return fail(ErrorCode::BadData, path + ": no jobs" + (rows.empty() ? "" : ": " + rows));
+}
+
+void tell_what_is_missing(const std::string& path, const trace::Trace& trace) {
+  if (trace.unfinished > 0) {
+    std::fprintf(stderr, "berth: %s: left out %zu jobs that have not ended\n", path.c_str(),
+                 trace.unfinished);
+  }
+  if (trace.skipped > 0) {
+    std::fprintf(stderr, "berth: %s: skipped %zu bad rows; the first: %s\n", path.c_str(),
+                 trace.skipped, trace.first_skipped.c_str());
+  }
+}
+
+Expected<trace::VramModel> vram_model_of(const std::string& text) {
+  if (text.find(':') != std::string::npos) return trace::VramModel::parse(text);
+  const auto file = read_text(text);
+  if (!file) return std::unexpected(file.error());
+  return trace::VramModel::read(*file, text);
+}
+
+}  // namespace
+
+void add_trace_options(CLI::App& verb, TraceArguments& arguments) {
+  verb.add_option(
+      "--format,--trace-format", arguments.format,
+      "The trace's format, if its first line does not show it: " + known_formats() + ".");
+  verb.add_flag("--lenient", arguments.lenient, "Skip bad rows and print how many.");
+  verb.add_option("--vram-model", arguments.vram_model,
+                  "GPU memory of jobs that state none: uniform:2G-20G, or a CSV of quantiles; "
+                  "by default they get whole GPUs.");
+  verb.add_option("--profiles", arguments.profiles,
+                  "Run times for traces without them: Gavel's throughput file, or the "
+                  "folder of Sia's or CARMA's tables.");
+  verb.add_option("--profile-type", arguments.profile_type,
+                  "The GPU type in the profiles; v100 for gavel, aws (T4) for sia.");
+}
+
+Expected<TraceInput> read_trace_file(const std::string& path, const TraceArguments& arguments) {
+  auto input = read_jobs(path, arguments);
+  if (!input) return input;
+  if (auto any = check_has_jobs(path, input->trace); !any) return std::unexpected(any.error());
+  tell_what_is_missing(path, input->trace);
+  return input;
+}
+
+Expected<void> draw_vram(trace::Trace& trace, const TraceArguments& arguments, std::uint64_t seed) {
+  if (arguments.vram_model.empty()) return {};
+  const auto model = vram_model_of(arguments.vram_model);
+  if (!model) return std::unexpected(model.error());
+  trace::draw_vram(trace, *model, seed);
+  return {};
+}
+
+Expected<TraceInput> read_trace(const std::string& path, const TraceArguments& arguments,
+                                std::uint64_t seed) {
+  auto input = read_trace_file(path, arguments);
+  if (!input) return input;
+  if (auto done = draw_vram(input->trace, arguments, seed); !done) {
+    return std::unexpected(done.error());
+  }
+  return input;
+}
+
+Expected<Cluster> read_cluster(const std::string& text) {
+  if (text.find_first_not_of("0123456789x") == std::string::npos) {
+    return trace::parse_cluster(text);
+  }
+  const auto file = read_text(text);
+  if (!file) return std::unexpected(file.error());
+  return trace::read_cluster(*file, text);
+}
+
+Expected<std::string> read_text(const std::string& path) {
+  try {
+    auto bytes = read_file(path, trace::kMostText);
+    if (!bytes) return bytes;
+    return trace::unpacked(std::move(*bytes), path);
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorCode::BadData, path + ": there is not enough memory for its text");
+  }
+}
+
+}  // namespace berth::cli

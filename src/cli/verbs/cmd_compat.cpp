@@ -1,0 +1,54 @@
+#include <CLI/CLI.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/job/compat.hpp"
+#include "cli/print/output.hpp"
+#include "cli/print/verbs.hpp"
+
+namespace berth::cli {
+
+namespace {
+
+constexpr const char* kHelp =
+    "Take a command line of another queue, with its common options, and do the same in berth.\n"
+    "Usage: berth compat tsp|ts|gbatch WORDS...\n\n"
+    "Examples:\n"
+    "  # task-spooler's, also as an alias: alias tsp='berth compat tsp'\n"
+    "  berth compat tsp -G 1 -L train python train.py\n"
+    "  # gflow's\n"
+    "  berth compat gbatch --gpus 1 python train.py\n\n"
+    "man berth-compat says more.\n";
+
+/// As if what it means had been typed.
+int compat(const std::vector<std::string>& typed) {
+  if (!typed.empty() && (typed.front() == "--help" || typed.front() == "-h")) return print(kHelp);
+  if (typed.empty()) return report_usage("compat: of which queue? valid: tsp, ts, gbatch");
+  auto made = from_queue(typed.front(), std::span(typed).subspan(1));
+  if (!made) return report_usage(made.error().message);
+  for (const std::string& note : made->notes) report_failure(note);
+  made->words.insert(made->words.begin(), "berth");
+  std::vector<char*> words;
+  for (std::string& word : made->words) words.push_back(word.data());
+  words.push_back(nullptr);
+  return run(static_cast<int>(made->words.size()), words.data());
+}
+
+}  // namespace
+
+void add_compat(CLI::App& app, Action& chosen, const FromDashes& from_dashes) {
+  CLI::App* const verb = app.add_subcommand(
+      "compat", "Take a command line of another queue: compat tsp|ts|gbatch WORDS...");
+  verb->prefix_command();
+  verb->set_help_flag();
+  verb->callback([=, &chosen, &from_dashes] {
+    chosen = [=, &from_dashes] {
+      std::vector<std::string> typed = verb->remaining();
+      typed.insert(typed.end(), from_dashes.begin(), from_dashes.end());
+      return compat(typed);
+    };
+  });
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,233 @@
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+
+#include "cli/ask/job_choice.hpp"
+#include "cli/attend/screen.hpp"
+#include "cli/print/verbs.hpp"
+#include "cli/tell/gpu_text.hpp"
+#include "cli/tell/job_pages.hpp"
+#include "cli/tell/list_writers.hpp"
+#include "core/handle.hpp"
+
+namespace berth::cli {
+
+namespace {
+
+struct LsArguments {
+  CommonOptions common;
+  bool all = false;
+  bool wide = false;
+  bool mine = false;
+  bool each = false;
+  bool fold = false;
+  std::vector<std::string> jobs;  ///< Handles.
+  std::vector<std::string> users;
+  std::vector<std::string> states;
+  std::vector<std::string> names;
+  std::size_t most = 0;  ///< 0: all.
+  std::string sort;
+  std::string format;
+  CLI::Option* watch = nullptr;
+  double watch_seconds = 2.0;
+
+  bool watches() const { return watch != nullptr && watch->count() > 0; }
+};
+
+Expected<JobFilter> filter_of(const LsArguments& arguments) {
+  JobFilter filter;
+  filter.names = arguments.names;
+  if (arguments.mine) filter.users.insert(geteuid());
+  for (const std::string& name : arguments.users) {
+    const auto user = user_number(name);
+    if (!user) return std::unexpected(user.error());
+    filter.users.insert(*user);
+  }
+  if (auto done = add_states(filter, arguments.states); !done) return std::unexpected(done.error());
+  for (const std::string& typed : arguments.jobs) {
+    if (const auto handles = parse_handles(typed); !handles) {
+      return std::unexpected(handles.error());
+    }
+  }
+  return filter;
+}
+
+bool is_table(const LsArguments& arguments) {
+  return !arguments.common.json && arguments.format.empty();
+}
+
+/// Totals end what is for people.
+bool has_totals(const LsArguments& arguments, const Look& look) {
+  return is_table(arguments) && (look.terminal || arguments.fold);
+}
+
+Expected<std::unique_ptr<ListWriter>> writer_of(const LsArguments& arguments, const Look& look,
+                                                const ListWriter::Out& out) {
+  Expected<std::unique_ptr<ListWriter>> writer;
+  if (arguments.common.json) {
+    writer = json_writer(out);
+  } else if (!arguments.format.empty()) {
+    writer = format_writer(out, arguments.format);
+  } else {
+    const bool folds = arguments.fold || (look.terminal && !arguments.each);
+    writer = table_writer(out,
+                          {.look = look,
+                           .width = arguments.wide ? Width::Wide : Width::Usual,
+                           .folds = folds && arguments.sort.empty(),
+                           .has_totals = has_totals(arguments, look)},
+                          wall_now());
+  }
+  if (!writer || arguments.sort.empty()) return writer;
+  return sorting_writer(std::move(*writer), arguments.sort);
+}
+
+/// What the number of jobs that are listed leaves out; "" for nothing.
+std::string cut_text(const LsArguments& arguments, std::size_t listed, const JobPages& pages) {
+  const auto& count = pages.live_count();
+  if (!count || arguments.most == 0 || listed < arguments.most) return "";
+  const std::int64_t waiting = count->jobs - count->running;
+  return "the first " + std::to_string(listed) + " are listed; in all " +
+         std::to_string(count->running) + " hold GPUs and " + std::to_string(waiting) + " wait\n";
+}
+
+/// A table is for people, to whom an array is one thing; whoever asks for a state, or for jobs by
+/// their handles, asks for tasks.
+Arrays arrays_in(const LsArguments& arguments) {
+  const bool is_whole =
+      (is_table(arguments) && !arguments.each && arguments.states.empty()) || arguments.fold;
+  return is_whole && arguments.jobs.empty() ? Arrays::Whole : Arrays::InTasks;
+}
+
+/// A table has few of the members, unless it is to be in the order of another one.
+JobPages::What what_in(const LsArguments& arguments) {
+  const bool is_brief = is_table(arguments) && arguments.sort.empty();
+  return {.arrays = arrays_in(arguments),
+          .form = is_brief ? JobPages::Form::Brief : JobPages::Form::Full};
+}
+
+/// The jobs with these handles. Returns: the code to end with.
+int list_chosen(Daemon& daemon, const LsArguments& arguments, const JobFilter& filter,
+                ListWriter& writer) {
+  auto rows = chosen_rows(daemon, {.typed = arguments.jobs, .users = arguments.users},
+                          arrays_in(arguments));
+  if (!rows) return report_failure(rows.error().message);
+  std::erase_if(*rows, [&](const Json& job) { return !filter.takes(job); });
+  if (arguments.most > 0 && rows->size() > arguments.most) rows->resize(arguments.most);
+  if (std::ranges::any_of(*rows, waits)) {
+    const Starts starts = Starts::ask(daemon);
+    for (Json& job : *rows) starts.add_to(job);
+  }
+  const int code = writer.add(*rows);
+  return code != 0 ? code : writer.finish();
+}
+
+/// Lists jobs once. Returns: the code to end with.
+int list(const LsArguments& arguments, const JobFilter& filter, const Look& look,
+         const ListWriter::Out& out) {
+  auto daemon = Daemon::open(arguments.common);
+  if (!daemon) return report_failure(daemon.error().message);
+  auto writer = writer_of(arguments, look, out);
+  if (!writer) return report_usage(writer.error().message);
+  if (!arguments.jobs.empty()) return list_chosen(*daemon, arguments, filter, **writer);
+  const bool wants_ended = arguments.all || !arguments.states.empty();
+  const bool wants_live = filter.wants_live();
+  const Starts starts = wants_live ? Starts::ask(*daemon) : Starts();
+  const JobPages::What what = what_in(arguments);
+  std::size_t listed = 0;
+  int code = 0;
+  JobPages pages(
+      *daemon, filter,
+      [&](std::vector<Json> jobs) {
+        if (arguments.most > 0 && jobs.size() > arguments.most - listed) {
+          jobs.resize(arguments.most - listed);
+        }
+        listed += jobs.size();
+        for (Json& job : jobs) starts.add_to(job);
+        code = (*writer)->add(jobs);
+        return code == 0 && (arguments.most == 0 || listed < arguments.most);
+      },
+      what);
+  if (wants_live) {
+    if (const auto done = pages.live(); !done) return report_failure(done.error().message);
+  }
+  const std::string cut = cut_text(arguments, listed, pages);
+  listed = 0;
+  if (code == 0 && wants_ended && filter.wants_ended()) {
+    const auto done = arguments.most > 0 ? pages.latest_ended(arguments.most) : pages.ended();
+    if (!done) return report_failure(done.error().message);
+  }
+  if (code == 0) code = (*writer)->finish();
+  if (code != 0 || !has_totals(arguments, look)) return code;
+  const auto gpus = daemon->get("/v1/gpus");
+  const std::string line = gpus ? gpu_totals(*gpus) : "";
+  return out(cut + (line.empty() ? "" : painted(line + "\n", Colour::Dim, look)));
+}
+
+int watch(const LsArguments& arguments, const JobFilter& filter) {
+  if (arguments.common.json || !arguments.format.empty()) {
+    return report_usage("--watch shows a table; leave out --json and --format");
+  }
+  if (look_of(STDOUT_FILENO).terminal == false) {
+    return report_usage("--watch needs a terminal; standard output is none");
+  }
+  if (!(arguments.watch_seconds >= 0.1 && arguments.watch_seconds <= 86400.0)) {
+    return report_usage("--watch: must be 0.1 to 86400 seconds");
+  }
+  return redraw_every(arguments.watch_seconds, [&](const Look& look, std::string& page) {
+    return list(arguments, filter, look, [&](std::string_view text) {
+      page += text;
+      return 0;
+    });
+  });
+}
+
+int ls(const LsArguments& arguments) {
+  const auto filter = filter_of(arguments);
+  if (!filter) return report_usage(filter.error().message);
+  if (arguments.watches()) return watch(arguments, *filter);
+  return list(arguments, *filter, look_of(STDOUT_FILENO),
+              [](std::string_view text) { return print(text); });
+}
+
+}  // namespace
+
+void add_ls(CLI::App& app, Action& chosen) {
+  auto arguments = std::make_shared<LsArguments>();
+  CLI::App* const verb = app.add_subcommand(
+      "ls", "List jobs: running ones, then queued ones with the reason, and when they start.");
+  add_common(*verb, arguments->common);
+  verb->add_option("JOB", arguments->jobs,
+                   "Only these, ended or not: numbers, ranges, names; 643 lists the tasks of "
+                   "array 643.");
+  verb->add_flag("-a,--all", arguments->all, "List ended jobs too.");
+  verb->add_option("-u,--user", arguments->users, "Only jobs of this user, by name or number.");
+  verb->add_flag("--mine,--me", arguments->mine, "Only your own jobs.");
+  verb->add_option("-s,--state", arguments->states,
+                   "Only jobs in this state, or in one of several: queued,held; waiting; ended.");
+  verb->add_option("--name", arguments->names, "Only jobs with a name like this: train-*.");
+  verb->add_option("-n", arguments->most, "List this many at most; of ended jobs the latest.")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--sort", arguments->sort,
+                   "Order by id, name, user, state, gpus, vram, peak, submitted, started, ended, "
+                   "start or priority; -KEY for the reverse.");
+  verb->add_option("--format", arguments->format,
+                   "Print these members of --json, between tabs: id,state,reason; or a text with "
+                   "{id}.");
+  arguments->watch = verb->add_option("-w,--watch", arguments->watch_seconds,
+                                      "Show the list again every 2, or so many, seconds.")
+                         ->expected(0, 1);
+  verb->add_flag(
+      "--each", arguments->each,
+      "One row for each job: those that wait alike are not folded on a terminal, nor the tasks "
+      "of an array anywhere.");
+  verb->add_flag("--fold", arguments->fold,
+                 "Fold both, and print totals, also in a pipe; with --json and --format an array "
+                 "is one job.")
+      ->excludes("--each");
+  verb->add_flag("--wide", arguments->wide, "Add how the GPU memory of each job is limited.");
+  verb->callback([=, &chosen] { chosen = [=] { return ls(*arguments); }; });
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,217 @@
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <optional>
+
+#include "cli/ask/daemon.hpp"
+#include "cli/job/dag.hpp"
+#include "cli/job/snapshot.hpp"
+#include "cli/job/submission.hpp"
+#include "cli/print/files.hpp"
+#include "cli/print/output.hpp"
+#include "cli/print/verbs.hpp"
+#include "cli/tell/job_text.hpp"
+#include "cli/tell/why_text.hpp"
+
+namespace berth::cli {
+
+namespace {
+
+constexpr std::size_t kMostFile = std::size_t{4} << 20;
+
+struct SubmitArguments {
+  CommonOptions common;
+  JobOptions job;
+  bool dry_run = false;
+  std::string file;
+};
+
+std::string submitted_text(const Json& answer) {
+  const std::int64_t id = integer_of(answer, "id").value_or(0);
+  const std::int64_t jobs = integer_of(answer, "jobs").value_or(1);
+  if (isatty(STDOUT_FILENO) == 0) return std::to_string(id) + "\n";
+  if (jobs > 1) {
+    return "jobs " + std::to_string(id) + "-" + std::to_string(id + jobs - 1) + ", array " +
+           std::to_string(id) + "\n";
+  }
+  return "job " + std::to_string(id) + " " + printable(text_of(answer, "state")) + "\n";
+}
+
+/// Why it waits and until when, for people; what cannot be asked now is in `berth why`.
+std::string told_text(const Json& answer, Daemon& daemon) {
+  std::string text = submitted_text(answer);
+  const bool waits = text_of(answer, "state") == "queued";
+  const bool is_one = integer_of(answer, "jobs").value_or(1) == 1;
+  if (!waits || !is_one || isatty(STDOUT_FILENO) == 0) return text;
+  const auto id = static_cast<std::uint64_t>(integer_of(answer, "id").value_or(0));
+  const auto why = daemon.get(job_target(id, "/why"));
+  const std::string line = why ? waiting_line(*why, wall_now()) : "";
+  if (line.empty() || text_of(*why, "state") != "queued") return text;
+  const std::string whole = text.substr(0, text.size() - 1) + ": " + line;
+  std::string wrapped_text;
+  for (const std::string& part : wrapped(whole, look_of(STDOUT_FILENO).width.value_or(80))) {
+    wrapped_text += part + "\n";
+  }
+  return wrapped_text;
+}
+
+int try_out(const SubmitArguments& arguments, Daemon& daemon, const Json& body) {
+  const auto answer = daemon.post("/v1/jobs?dry_run=true", body.dump());
+  if (!answer) return report_failure(answer.error().message);
+  if (arguments.common.json) return print(json_text(*answer));
+  return print(dry_run_page(*answer, wall_now(), look_of(STDOUT_FILENO)));
+}
+
+int submit(const SubmitArguments& arguments) {
+  const auto caller = this_caller();
+  if (!caller) return report_failure(caller.error().message);
+  auto made = submission_of(arguments.job, *caller);
+  if (!made) return report_usage(made.error().message);
+  for (const std::string& warning : made->warnings) report_failure(warning);
+  auto daemon = Daemon::open(arguments.common);
+  if (!daemon) return report_failure(daemon.error().message);
+  if (arguments.dry_run) return try_out(arguments, *daemon, made->body);
+  auto copy = SubmissionCopy::make(*made);
+  if (!copy) return report_failure(copy.error().message);
+  for (const std::string& warning : copy->warnings()) report_failure(warning);
+  const auto answer = daemon->post("/v1/jobs", made->body.dump());
+  if (!answer) return report_failure(answer.error().message);
+  if (part_of(*answer, "already").is_null()) copy->keep();
+  if (!integer_of(*answer, "id")) return report_failure("berthd gives the new job no number");
+  report_warnings(*answer);
+  if (const std::string key = text_of(*answer, "already"); !part_of(*answer, "already").is_null()) {
+    report_failure("job " + std::to_string(*integer_of(*answer, "id")) + " has the key '" +
+                   printable(key) + "' already; nothing is submitted");
+  }
+  return print(arguments.common.json ? json_text(*answer) : told_text(*answer, *daemon));
+}
+
+/// Cancels what a file's earlier jobs became, so that all of them run or none does.
+void take_back(Daemon& daemon, const std::map<std::string, std::int64_t>& numbers) {
+  for (const auto& [name, number] : numbers) {
+    const auto gone = daemon.post(job_target(static_cast<std::uint64_t>(number), "/cancel"));
+    if (!gone) report_failure(gone.error().message);
+  }
+}
+
+/// The option's value with numbers for names.
+std::optional<std::string> numbered(const DagJob& job, std::string_view option,
+                                    const std::map<std::string, std::int64_t>& numbers) {
+  std::string list;
+  for (const DagAfter& after : job.after) {
+    if (after.option != option) continue;
+    for (const std::string& name : after.names) {
+      const auto found = numbers.find(name);
+      list += (list.empty() ? "" : ",") +
+              (found == numbers.end() ? name : std::to_string(found->second));
+    }
+  }
+  return list.empty() ? std::nullopt : std::optional(list);
+}
+
+/// Every job's body as it will be sent, but for the numbers of the jobs that it waits for. All are
+/// made before the first is sent, so that a wrong one changes nothing.
+Expected<Submission> body_of(const DagJob& job, const Caller& caller,
+                             const std::map<std::string, std::int64_t>& numbers) {
+  JobOptions options = job.options;
+  options["--after"] = numbered(job, "after", numbers);
+  options["--after-ok"] = numbered(job, "after-ok", numbers);
+  options["--after-any"] = numbered(job, "after-any", numbers);
+  options["--after-notok"] = numbered(job, "after-notok", numbers);
+  auto made = submission_of(options, caller);
+  if (made) return made;
+  return fail(made.error().code, job.where + ": jobs." + job.name + ": " + made.error().message);
+}
+
+/// Whether it waits for no other job of the file.
+bool is_first(const DagJob& job, const std::map<std::string, std::int64_t>& numbers) {
+  return std::ranges::none_of(job.after, [&](const DagAfter& after) {
+    return std::ranges::any_of(after.names,
+                               [&](const std::string& name) { return numbers.contains(name); });
+  });
+}
+
+int submit_file(const SubmitArguments& arguments) {
+  const auto caller = this_caller();
+  if (!caller) return report_failure(caller.error().message);
+  const auto text = read_file(arguments.file, kMostFile);
+  if (!text) return report_failure(text.error().message);
+  const auto jobs = read_dag(*text, arguments.file);
+  if (!jobs) return report_usage(jobs.error().message);
+  std::map<std::string, std::int64_t> numbers;
+  for (const DagJob& job : *jobs) numbers[job.name] = 1;
+  for (const DagJob& job : *jobs) {
+    const auto made = body_of(job, *caller, numbers);
+    if (!made) return report_usage(made.error().message);
+    for (const std::string& warning : made->warnings) report_failure(warning);
+  }
+  auto daemon = Daemon::open(arguments.common);
+  if (!daemon) return report_failure(daemon.error().message);
+  numbers.clear();
+  Json answers = Json::array();
+  Json first = Json::array();
+  std::string lines;
+  for (const DagJob& job : *jobs) {
+    auto made = body_of(job, *caller, numbers);
+    // None ends before those that wait for it are there: they would be refused if it ends badly.
+    const bool is_held_here = made && is_first(job, numbers) && !job.options.hold;
+    if (is_held_here) made->body["held"] = true;
+    auto copy = made ? SubmissionCopy::make(*made) : std::unexpected(made.error());
+    const auto answer =
+        copy ? daemon->post("/v1/jobs", made->body.dump()) : std::unexpected(copy.error());
+    if (answer && part_of(*answer, "already").is_null()) copy->keep();
+    const auto number = answer ? integer_of(*answer, "id") : std::nullopt;
+    if (!number) {
+      const std::string why = answer ? "berthd gives it no number" : answer.error().message;
+      report_failure(job.where + ": jobs." + job.name + ": " + why +
+                     "; the jobs before it are cancelled");
+      take_back(*daemon, numbers);
+      return kFailed;
+    }
+    numbers[job.name] = *number;
+    if (is_held_here && part_of(*answer, "already").is_null()) first.push_back(*number);
+    answers.push_back(*answer);
+    lines += printable(job.name) + " " + std::to_string(*number) + "\n";
+  }
+  const Json all_first = {{"jobs", first}};
+  const auto released =
+      first.empty() ? Expected<Json>(Json()) : daemon->post("/v1/release", all_first.dump());
+  if (!released) {
+    report_failure(released.error().message + "; the jobs are cancelled");
+    take_back(*daemon, numbers);
+    return kFailed;
+  }
+  return print(arguments.common.json ? json_text({{"jobs", answers}}) : lines);
+}
+
+}  // namespace
+
+void add_submit(CLI::App& app, Action& chosen, const FromDashes& from_dashes) {
+  auto arguments = std::make_shared<SubmitArguments>();
+  CLI::App* const verb =
+      app.add_subcommand("submit", "Queue a job and print its number: -- COMMAND ARGS...");
+  add_common(*verb, arguments->common);
+  add_job_options(*verb, arguments->job);
+  verb->add_flag("--dry-run", arguments->dry_run,
+                 "Submit nothing; say whether the job would start now, else when and why.");
+  add_submit_options(*verb, arguments->job);
+  verb->add_option("--file", arguments->file, "Submit the jobs of this TOML file: berth(1), FILES.")
+      ->type_name("FILE");
+  verb->callback([=, &chosen, &from_dashes] {
+    chosen = [=, &from_dashes] {
+      if (!arguments->file.empty()) {
+        if (verb->remaining().empty() && from_dashes.empty()) return submit_file(*arguments);
+        return report_usage("--file: a command stands beside it; give one of them");
+      }
+      auto words = command_words(verb->remaining(), from_dashes);
+      if (!words) return report_usage(words.error().message);
+      arguments->job.command = std::move(*words);
+      return submit(*arguments);
+    };
+  });
+}
+
+}  // namespace berth::cli

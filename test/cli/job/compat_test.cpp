@@ -1,0 +1,70 @@
+// Goal: who types as for task-spooler or gflow gets what they mean, or is told what to say.
+// Method: command lines and what they become.
+#include "cli/job/compat.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace berth::cli {
+namespace {
+
+std::string of(const std::string& line) {
+  std::istringstream in(line);
+  std::string queue;
+  in >> queue;
+  std::vector<std::string> typed;
+  for (std::string word; in >> word;) typed.push_back(word);
+  const auto made = from_queue(queue, typed);
+  if (!made) return "! " + made.error().message;
+  std::string text;
+  for (const std::string& word : made->words) text += (text.empty() ? "" : " ") + word;
+  for (const std::string& note : made->notes) text += " # " + note;
+  return text;
+}
+
+TEST(Compat, TaskSpoolersLines) {
+  EXPECT_EQ(of("tsp python train.py -G 2"), "submit --gpus 0 -- python train.py -G 2");
+  EXPECT_EQ(of("ts -G 2 -L run1 python a.py"), "submit --gpus 2 --name run1 -- python a.py");
+  EXPECT_EQ(of("tsp -D 7,8 -n -B make"), "submit --gpus 0 --after-any 7,8 -- make");
+  EXPECT_EQ(of("tsp -W 7 -N 4 make"), "submit --gpus 0 --after-ok 7 --cpus 4 -- make");
+  EXPECT_EQ(of("tsp -m -f make"), "run --gpus 0 --notify-on end -- make");
+  EXPECT_EQ(of("tsp -- -odd"), "submit --gpus 0 -- -odd");
+  EXPECT_EQ(of("tsp -E make"),
+            "submit --gpus 0 -- make # tsp -E is left out: both streams are in the log, in order");
+  for (const auto& [typed, expected] : {std::pair("tsp", "ls --all --mine"),
+                                        {"tsp -l", "ls --all --mine"},
+                                        {"tsp -w 7", "wait 7"},
+                                        {"tsp -c 7", "logs 7"},
+                                        {"tsp -t 7", "logs -f 7"},
+                                        {"tsp -i 7", "show 7"},
+                                        {"tsp -k 7", "cancel 7"},
+                                        {"tsp -r 7", "cancel 7"},
+                                        {"tsp -u 7", "update --priority 1000000 7"},
+                                        {"tsp -V", "version"},
+                                        {"tsp -g 0,1 make", "submit --gpu-index 0,1 -- make"}}) {
+    EXPECT_EQ(of(typed), expected);
+  }
+}
+
+TEST(Compat, GflowsLines) {
+  EXPECT_EQ(of("gbatch --gpus 1 --gpu-memory 10G --time 90 --name a python a.py --x 1"),
+            "submit --gpus 1 --vram 10G --time 90min --name a -- python a.py --x 1");
+  EXPECT_EQ(of("gbatch --array=1-10 --max-concurrent=4 --shared ./job.sh"),
+            "submit --gpus 0 --array 1-10%4 -- ./job.sh");
+  EXPECT_EQ(of("gbatch --depends-on 7 -t 1:30:00 --notify-email a@b true"),
+            "submit --gpus 0 --after-ok 7 --time 1:30:00 --notify a@b -- true");
+}
+
+TEST(Compat, WhatHasNoEqualIsNamedWithWhatToSay) {
+  EXPECT_EQ(of("tsp -K"), "! tsp -K: berthd is for all users; berth cancel --all ends your jobs");
+  EXPECT_EQ(of("tsp -w"), "! tsp -w: give the job's number; the last job is not meant here");
+  EXPECT_EQ(of("tsp -G"), "! tsp -G: its value is missing");
+  EXPECT_EQ(of("tsp -q x"), "! tsp -q: berth compat does not know it");
+  EXPECT_EQ(of("gbatch"), "! gbatch: no command");
+  EXPECT_EQ(of("qsub x"), "! 'qsub': no queue that berth compat knows; valid: tsp, ts, gbatch");
+}
+
+}  // namespace
+}  // namespace berth::cli

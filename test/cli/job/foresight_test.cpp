@@ -1,0 +1,133 @@
+// Goal: a job that cannot work because of its files is refused when it is submitted, one that may
+// not work is warned of, and one that may is let be. Method: folders and files of the test's own.
+#include "cli/job/foresight.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <iterator>
+#include <sstream>
+
+#include "support/process.hpp"
+
+namespace berth::cli {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class Foresight : public testing::Test {
+ protected:
+  std::vector<std::string> warnings(const std::string& program, const std::string& output = "") {
+    const auto told = look(program, output);
+    EXPECT_TRUE(told) << told.error().message;
+    return told.value_or(std::vector<std::string>());
+  }
+  std::string refusal(const std::string& program, const std::string& output = "") {
+    const auto told = look(program, output);
+    return told ? "accepted" : told.error().message;
+  }
+  std::string file(const std::string& name, const std::string& text, mode_t mode) const {
+    const std::string path = folder_.write(name, text);
+    chmod(path.c_str(), mode);
+    return path;
+  }
+
+  test::ScratchFolder folder_;
+
+ private:
+  /// Between spaces.
+  static std::vector<std::string> words_of(const std::string& line) {
+    std::istringstream words(line);
+    return {std::istream_iterator<std::string>(words), {}};
+  }
+  Expected<std::vector<std::string>> look(const std::string& program, const std::string& output) {
+    return look_ahead({.directory = folder_.path(),
+                       .command = words_of(program),
+                       .output = output,
+                       .environment = {"PATH=/no/such:/usr/bin:/bin"}});
+  }
+};
+
+TEST_F(Foresight, LetsBeWhatWorks) {
+  file("run", "#!/bin/sh\n", 0755);
+  file("out", "", 0644);
+  std::filesystem::create_directory(folder_ / "logs");
+  for (const std::string program : {"sh", "/bin/sh", "./run", "true"}) {
+    for (const std::string output : {"", "out", "new", "logs/new", "logs/%j/out", "/dev/null"}) {
+      EXPECT_THAT(warnings(program, output), IsEmpty()) << program << " " << output;
+    }
+  }
+}
+
+TEST_F(Foresight, RefusesAProgramThatIsNotExecutable) {
+  file("train.py", "print(1)\n", 0644);
+  file("job.sh", "#!/bin/sh\n", 0644);
+  file("data", "1 2 3\n", 0644);
+  EXPECT_EQ(refusal("./train.py"),
+            "the command's './train.py' is not executable; say python3 ./train.py");
+  EXPECT_EQ(refusal("./job.sh"),
+            "the command's './job.sh' is not executable; say bash ./job.sh, or chmod +x ./job.sh");
+  EXPECT_EQ(refusal("./data"), "the command's './data' is not executable");
+  EXPECT_EQ(refusal("./"), "the command's './' is a folder");
+}
+
+TEST_F(Foresight, WarnsOfAProgramThatMayNotRun) {
+  file("text", "echo\n", 0755);
+  file("here", "#!/bin/sh\n", 0755);
+  EXPECT_THAT(warnings("./text"), ElementsAre(HasSubstr("does not begin with #!")));
+  EXPECT_THAT(warnings("./none"), ElementsAre(HasSubstr("is not there; the job fails if")));
+  EXPECT_THAT(warnings("nonesuch"), ElementsAre(HasSubstr("is in no folder of PATH; the job")));
+  EXPECT_THAT(warnings("here"),
+              ElementsAre("'here' is in no folder of PATH; say ./here for the one in the job's "
+                          "directory"));
+}
+
+TEST_F(Foresight, SaysHowToSayWhatAShellWouldTake) {
+  const auto expect = [&](const std::string& command, const std::string& way) {
+    EXPECT_THAT(warnings(command), ElementsAre(HasSubstr("is in no folder of PATH; " + way)))
+        << command;
+  };
+  expect("FOO=1 python t.py", "say --env FOO=1 before the command");
+  expect("A_2= python t.py", "say --env A_2= before the command");
+  expect("=1", "the job fails");
+  expect("2A=1", "the job fails");
+  expect("a-b=1", "the job fails");
+  expect("cd /tmp", "it is a word of the shell: say -- bash -c 'cd ...'");
+  expect("source v/bin/activate", "it is a word of the shell: say -- bash -c 'source ...'");
+  expect("conda activate x", "it is a word of the shell: say -- bash -ic 'conda ...'");
+}
+
+TEST_F(Foresight, WarnsOfAScriptThatIsNotThere) {
+  file("here.py", "", 0644);
+  for (const std::string command :
+       {"sh here.py", "sh -c x.sh", "sh -e here.py", "sh x", "env x.sh", "sh -m x.py", "sh"}) {
+    EXPECT_THAT(warnings(command), IsEmpty()) << command;
+  }
+  for (const std::string command : {"sh x.sh", "/bin/sh -e -u x.sh 1", "bash no/x.sh"}) {
+    EXPECT_THAT(warnings(command), ElementsAre(HasSubstr("x.sh' is not there in '"))) << command;
+  }
+}
+
+TEST_F(Foresight, RefusesAnOutputThatCannotBe) {
+  file("out", "", 0644);
+  EXPECT_EQ(refusal("true", "."), "--output: '.' is a folder");
+  EXPECT_EQ(refusal("true", "new/"), "--output: 'new/' is a folder");
+  EXPECT_EQ(refusal("true", "out/%j/x"),
+            "--output: 'out/%j/x' lies in " + (folder_ / "out") + ", which is no folder");
+}
+
+TEST_F(Foresight, WarnsOfAnOutputWhoseFolderIsNotThere) {
+  EXPECT_THAT(warnings("true", "/nowhere/x"),
+              ElementsAre(AllOf(HasSubstr("--output: '/nowhere/x' needs the folder '/nowhere'"),
+                                HasSubstr("fails if that is so 10 s after its start"))));
+  EXPECT_THAT(warnings("true", "late/%j/x"), ElementsAre(HasSubstr("needs the folder")));
+  EXPECT_THAT(warnings("true", "/proc/none/%j"), ElementsAre(HasSubstr("/proc/none")));
+}
+
+}  // namespace
+}  // namespace berth::cli

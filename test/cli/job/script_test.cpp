@@ -1,0 +1,212 @@
+// Goal: a script's own options are read as if typed, those typed win, and nothing of an #SBATCH
+// line is dropped in silence; options of other queues are answered with what to say here.
+// Method: scripts in a folder of the test, and the request made of them.
+#include "cli/job/script.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "cli/job/foreign_flags.hpp"
+#include "support/process.hpp"
+
+namespace berth::cli {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class Script : public testing::Test {
+ protected:
+  /// `job.sh` with this text.
+  void write(const std::string& text, mode_t mode = 0755) {
+    std::ofstream(folder_.path() / "job.sh") << text;
+    ASSERT_EQ(::chmod((folder_.path() / "job.sh").c_str(), mode), 0);
+  }
+  Expected<Submission> submit(JobOptions options = {}) {
+    if (options.command.empty()) options.command = {"./job.sh", "--lr", "1"};
+    return submission_of(options, {.environment = {"A=1"}, .directory = folder_.path().string()});
+  }
+  Json body_of(JobOptions options = {}) {
+    const auto made = submit(std::move(options));
+    EXPECT_TRUE(made) << made.error().message;
+    return made ? made->body : Json::object();
+  }
+  std::string refusal() {
+    const auto made = submit();
+    return made ? "taken" : made.error().message;
+  }
+
+  test::ScratchFolder folder_;
+};
+
+TEST_F(Script, OfSlurmIsToldWhatSlurmTellsIt) {
+  write(
+      "#!/bin/bash\n"
+      "#SBATCH -J train -n 1 --cpus-per-task=3 --mem=2G --partition=gpu\n");
+  const Json variables = body_of()["environment"];
+  for (const char* variable :
+       {"BERTH_SLURM=1", "SLURM_JOB_NAME=train", "SLURM_NTASKS=1", "SLURM_NPROCS=1",
+        "SLURM_CPUS_PER_TASK=3", "SLURM_MEM_PER_NODE=2048", "SLURM_JOB_PARTITION=gpu"}) {
+    EXPECT_TRUE(std::ranges::find(variables, variable) != variables.end()) << variable;
+  }
+  write("#!/bin/bash\n#BERTH --name plain\n");
+  EXPECT_THAT(body_of()["environment"].dump(), testing::Not(HasSubstr("SLURM")));
+}
+
+TEST_F(Script, ItsBerthLinesAreOptions) {
+  write(
+      "#!/bin/bash\n"
+      "# trains\n"
+      "#BERTH --vram 10GB --time 1h30m   # a comment\n"
+      "#BERTH --name 'two words' --hold\n"
+      "\n"
+      "#BERTH --env B=2 --env C=3\n"
+      "echo hello\n"
+      "#BERTH --gpus 4\n");
+  const Json body = body_of();
+  EXPECT_EQ(body["vram_bytes"], std::int64_t{10} << 30);
+  EXPECT_EQ(body["time_limit_seconds"], 5400.0);
+  EXPECT_EQ(body["name"], "two words");
+  EXPECT_EQ(body["held"], true);
+  EXPECT_EQ(body["environment"], *parse_json(R"(["A=1", "B=2", "C=3"])"));
+  EXPECT_EQ(body["command"], *parse_json(R"(["./job.sh", "--lr", "1"])"));
+  EXPECT_FALSE(body.contains("gpus")) << "it stands behind a command";
+}
+
+TEST_F(Script, WhatIsTypedWinsThenBerthLinesThenTheLaterLine) {
+  write(
+      "#!/bin/sh\n"
+      "#SBATCH --time=5 --job-name=other --cpus-per-task=3\n"
+      "#BERTH --vram 1G --time 2h\n"
+      "#BERTH --vram 2G\n"
+      "#SBATCH -c 4\n");
+  JobOptions typed;
+  typed["--time"] = "3h";
+  const Json body = body_of(typed);
+  EXPECT_EQ(body["time_limit_seconds"], 10800.0);
+  EXPECT_EQ(body["vram_bytes"], std::int64_t{2} << 30);
+  EXPECT_EQ(body["name"], "other");
+  EXPECT_EQ(body["cpus"], 4.0);
+}
+
+TEST_F(Script, SbatchLinesAreReadWhereTheyHaveAnEqual) {
+  write(
+      "#!/bin/bash\n"
+      "#SBATCH --gres=gpu:a100:2\n"
+      "#SBATCH -t 90 -J train --mem=16000\n"
+      "#SBATCH -o /tmp/%x-%j.out\n"
+      "#SBATCH --chdir=/ --nodes=1 --ntasks 1 --exclusive --export=ALL\n");
+  const auto made = submit();
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_THAT(made->warnings, IsEmpty());
+  EXPECT_EQ(made->body["gpus"], 2);
+  EXPECT_EQ(made->body["gpu_types"], *parse_json(R"(["a100"])"));
+  EXPECT_EQ(made->body["time_limit_seconds"], 5400.0) << "minutes, as sbatch has them";
+  EXPECT_EQ(made->body["name"], "train");
+  EXPECT_EQ(made->body["output"], "/tmp/train-%j.out");
+  EXPECT_EQ(made->body["mem_bytes"], std::int64_t{16000} << 20);
+  EXPECT_EQ(made->body["directory"], "/");
+  EXPECT_EQ(made->body["exclusive"], true);
+  EXPECT_EQ(made->body["command"][0], (folder_.path() / "./job.sh").string());
+}
+
+TEST_F(Script, SbatchLinesWithoutAnEqualAreNamed) {
+  write(
+      "#!/bin/bash\n"
+      "#SBATCH --partition=gpu --time=1-00:00:00\n"
+      "#SBATCH --nodes=2\n"
+      "#SBATCH --mem-per-gpu 40G --frob\n");
+  const auto made = submit();
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(made->body["time_limit_seconds"], 86400.0);
+  EXPECT_THAT(made->warnings,
+              ElementsAre(HasSubstr("job.sh:2: #SBATCH --partition=gpu is left out: "),
+                          HasSubstr("job.sh:3: #SBATCH --nodes=2 is left out: "),
+                          HasSubstr("job.sh:4: #SBATCH --mem-per-gpu=40G is left out: say --vram"),
+                          HasSubstr("job.sh:4: #SBATCH --frob is left out: berth does not know")));
+}
+
+TEST_F(Script, AWrongLineIsNamedByItsPlace) {
+  write("#!/bin/sh\n\n#BERTH --frob 3\n");
+  EXPECT_EQ(refusal(), "./job.sh:3: #BERTH --frob: no such option");
+  write("#!/bin/sh\n#BERTH --gres gpu:1\n");
+  EXPECT_EQ(refusal(),
+            "./job.sh:2: #BERTH --gres: no such option; say --gpus N and --vram SIZE, the memory "
+            "on each GPU");
+  write("#!/bin/sh\n#BERTH --name 'open\n");
+  EXPECT_EQ(refusal(), "./job.sh:2: a quote is not closed");
+  write("#!/bin/sh\n#BERTH --vram\n");
+  EXPECT_THAT(refusal(), HasSubstr("./job.sh:2: #BERTH --vram: needs a value: SIZE"));
+  write("#!/bin/sh\n#BERTH --vram 10\n");
+  EXPECT_EQ(refusal(), "--vram 10: is 10 bytes; say 10G or 10M");
+}
+
+TEST_F(Script, NeedsNeitherAFolderNorAnExecuteBit) {
+  write("#!/bin/bash -e\n#BERTH --gpus 0\n", 0644);
+  JobOptions options;
+  options.command = {"job.sh", "x"};
+  const Json body = body_of(options);
+  EXPECT_EQ(body["gpus"], 0);
+  EXPECT_EQ(body["command"], *parse_json(R"(["/bin/bash", "-e", "./job.sh", "x"])"));
+}
+
+TEST_F(Script, OtherProgramsAreLeftAlone) {
+  write("no script\n#BERTH --gpus 0\n");
+  EXPECT_FALSE(body_of().contains("gpus"));
+  JobOptions options;
+  options.command = {"true"};
+  EXPECT_EQ(body_of(options)["command"], *parse_json(R"(["true"])"));
+}
+
+TEST_F(Script, ACommandLineInOneWordIsRefused) {
+  JobOptions options;
+  options.command = {"python train.py"};
+  const auto made = submit(options);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().message,
+            "'python train.py': no such program; leave out the quotes, or say -- bash -c 'python "
+            "train.py'");
+}
+
+TEST(ForeignFlags, AreAnsweredWithWhatToSayHere) {
+  for (const auto& [typed, hint] : std::vector<std::pair<std::string, std::string>>{
+           {"--gres=gpu:1", "--gpus N and --vram SIZE"},
+           {"--mem-per-gpu", "--vram SIZE"},
+           {"--gpu-memory=10", "--vram SIZE"},
+           {"-J", "--name NAME"},
+           {"-Jtrain", "--name NAME"},
+           {"-t", "--time DURATION"},
+           {"-p", "no partitions"},
+           {"--gpu", "--gpu-type TYPE or --gpu-index GPUS"},
+           {"-G", "--gpus N"}}) {
+    EXPECT_THAT(hint_for(typed), HasSubstr(hint)) << typed;
+  }
+  EXPECT_EQ(hint_for("--frob"), "");
+  EXPECT_EQ(hint_for("-"), "");
+}
+
+TEST_F(Script, ItsSbatchLinesMaySignalAndSendMail) {
+  write(
+      "#!/bin/bash\n"
+      "#SBATCH --time=60 --signal=B:USR1@120\n"
+      "#SBATCH --mail-type=BEGIN,FAIL --mail-user=ann@example.org\n");
+  const Json body = body_of();
+  EXPECT_EQ(body["warning_signal"], "USR1");
+  EXPECT_EQ(body["warning_seconds"], 120.0);
+  EXPECT_EQ(body["notify"], "ann@example.org");
+  EXPECT_EQ(body["notify_on"], "start,fail");
+  write("#!/bin/bash\n#SBATCH --mail-type=ALL\n");
+  EXPECT_EQ(body_of()["notify_on"], "start,end");
+  EXPECT_THAT(body_of()["notify"].get<std::string>(), HasSubstr("@localhost"));
+  write("#!/bin/bash\n#SBATCH --mail-type=NONE\n");
+  EXPECT_FALSE(body_of().contains("notify"));
+}
+
+}  // namespace
+}  // namespace berth::cli

@@ -1,0 +1,177 @@
+// Goal: the request body is exactly what was asked for. Method: options and a caller as values.
+#include "cli/job/submission.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace berth::cli {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const Caller kCaller{.environment = {"A=1", "B=2"},
+                     .directory = "/tmp",
+                     .umask = 027,
+                     .now = kStart + seconds(1000)};
+
+JobOptions with(void (*change)(JobOptions&)) {
+  JobOptions options;
+  options.command = {"true"};
+  change(options);
+  return options;
+}
+
+Json body_of(const JobOptions& options) {
+  const auto made = submission_of(options, kCaller);
+  EXPECT_TRUE(made) << made.error().message;
+  return made ? made->body : Json();
+}
+
+std::string refusal_of(const JobOptions& options) {
+  const auto made = submission_of(options, kCaller);
+  return made ? "accepted" : made.error().message;
+}
+
+TEST(Submission, SaysNothingThatWasNotAsked) {
+  EXPECT_EQ(body_of(with([](JobOptions&) {})), *parse_json(R"({
+      "command": ["true"], "directory": "/tmp", "environment": ["A=1", "B=2"], "umask": 23})"));
+}
+
+TEST(Submission, HasEveryOption) {
+  const Json body = body_of(with([](JobOptions& options) {
+    options.command = {"python", "t.py", "--lr", "0.1"};
+    options["--vram"] = "10G";
+    options["--gpus"] = "2";
+    options["--cpus"] = "1.5";
+    options["--mem"] = "512M";
+    options["--class"] = "long";
+    options["--min-gpus"] = "1";
+    options["--max-gpus"] = "4";
+    options["--gpu-type"] = "a100,h100";
+    options["--gpu-index"] = "0,2-4,9";
+    options["--gpu-milli"] = "500";
+    options["--gpu-processes"] = "8";
+    options["--priority"] = "3";
+    options["--estimate"] = "2m";
+    options["--deadline"] = "1h";
+    options["--group"] = "sweep";
+    options["--model"] = "vgg16";
+    options["--batch"] = "64";
+    options["--time"] = "1:30:00";
+    options["--name"] = "é";
+    options["--cwd"] = "/usr/../";
+    options.environment = {"B=3", "C=", "A"};
+    options.exclusive = true;
+    options.hold = true;
+  }));
+  EXPECT_EQ(body, *parse_json(R"({
+      "command": ["python", "t.py", "--lr", "0.1"], "directory": "/",
+      "environment": ["A=1", "B=3", "C="], "program_words": ["A=1", "B=3", "C="],
+      "umask": 23, "name": "é", "gpus": 2,
+      "vram_bytes": 10737418240, "exclusive": true, "cpus": 1.5, "mem_bytes": 536870912,
+      "class": "long", "time_limit_seconds": 5400.0, "held": true, "min_gpus": 1, "max_gpus": 4,
+      "gpu_types": ["a100", "h100"], "gpu_indices": [0, 2, 3, 4, 9], "gpu_milli": 500,
+      "gpu_processes": 8, "priority": 3, "estimate_seconds": 120.0,
+      "deadline_at": 4600.0, "job_group": "sweep", "model": "vgg16", "batch": 64})"));
+}
+
+TEST(Submission, SaysWhenItRunsAgainAndHowItSaves) {
+  const Json body = body_of(with([](JobOptions& options) {
+    options["--requeue-on"] = "gpu-failure,exit:75";
+    options["--on-preempt"] = "signal:SIGUSR2,grace=2min";
+  }));
+  EXPECT_EQ(body["requeue_on"], *parse_json(R"(["gpu-failure", 75])"));
+  EXPECT_EQ(body["on_preempt"], *parse_json(R"({"signal": "USR2", "grace_seconds": 120.0})"));
+  const auto refusal = [](const char* how) {
+    JobOptions options;
+    options.command = {"true"};
+    options["--on-preempt"] = how;
+    return refusal_of(options);
+  };
+  const std::string kForm = "must be as signal:USR1 or signal:USR1,grace=60s";
+  EXPECT_EQ(refusal("USR1"), "--on-preempt USR1: " + kForm);
+  EXPECT_EQ(refusal("signal:USR1,60s"), "--on-preempt signal:USR1,60s: " + kForm);
+  EXPECT_EQ(refusal("signal:USR1,grace=2d"),
+            "--on-preempt signal:USR1,grace=2d: grace: 2d, the most is 24h");
+  EXPECT_EQ(refusal("signal:9"),
+            "--on-preempt signal:9: signal '9' is none of HUP, INT, QUIT, USR1, USR2, ALRM, TERM");
+}
+
+TEST(Submission, AnUpdateSaysWhatMayBeChanged) {
+  JobOptions options;
+  EXPECT_EQ(change_of(options).error().message,
+            "nothing is to be changed; give --vram, --gpus, --gpu-type, --gpu-index, --time, "
+            "--priority or --name");
+  options["--retries"] = "3";
+  EXPECT_FALSE(change_of(options));
+  options["--gpu-index"] = "0-1";
+  options["--time"] = "2m";
+  EXPECT_EQ(change_of(options).value(),
+            *parse_json(R"({"gpu_indices": [0, 1], "time_limit_seconds": 120.0})"));
+  options["--vram"] = "max";
+  EXPECT_THAT(change_of(options).error().message, HasSubstr("--vram max: is not a size"));
+}
+
+TEST(Submission, MaxIsTheWholeGpuAlone) {
+  const Json body = body_of(with([](JobOptions& options) { options["--vram"] = "max"; }));
+  EXPECT_TRUE(is_set(body, "exclusive"));
+  EXPECT_FALSE(body.contains("vram_bytes"));
+}
+
+TEST(Submission, RefusesWithOptionValueAndLimit) {
+  EXPECT_EQ(refusal_of(with([](JobOptions& options) { options["--vram"] = "1e99G"; })),
+            "--vram 1e99G: is not a size such as 10G, 10GiB, 512M or 1.5G, from 1 byte to 1024T");
+  EXPECT_EQ(refusal_of(with([](JobOptions& options) { options["--gpus"] = "-1"; })),
+            "--gpus -1: is not a whole number from 0 to 4096");
+  static const char* bad = nullptr;  // a function pointer captures nothing
+  for (const char* each : {"", "0,", "2-1", "a100", "0-4097", "-1"}) {
+    bad = each;
+    EXPECT_EQ(refusal_of(with([](JobOptions& options) { options["--gpu-index"] = bad; })),
+              "--gpu-index " + std::string(bad) +
+                  ": is not a list of GPUs such as 2, 0,2 or 0-3 (berth gpus)");
+  }
+  EXPECT_EQ(refusal_of(with([](JobOptions& options) { options["--gpu-milli"] = "1001"; })),
+            "--gpu-milli 1001: is not a whole number from 0 to 1000");
+  EXPECT_THAT(refusal_of(with([](JobOptions& options) { options["--time"] = "0"; })),
+              HasSubstr("--time 0: is not a duration"));
+  EXPECT_THAT(refusal_of(with([](JobOptions& options) { options["--mem"] = ""; })),
+              HasSubstr("--mem : is not a size"));
+  EXPECT_EQ(refusal_of(with([](JobOptions& options) { options["--cwd"] = "/nowhere"; })),
+            "--cwd /nowhere: No such file or directory");
+  EXPECT_EQ(refusal_of(with([](JobOptions& options) { options["--cwd"] = "/dev/null"; })),
+            "--cwd /dev/null: is not a folder");
+}
+
+TEST(Submission, RefusesVariablesThatAreNone) {
+  EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.environment = {"=x"}; })),
+            "--env =x: has no name before its =");
+  EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.environment = {"C"}; })),
+            "--env C: is not set here; give it a value as NAME=VALUE");
+  EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.environment = {"C=\xFF"}; })),
+            "--env C: is not UTF-8");
+}
+
+TEST(Submission, LeavesOutWhatIsNoUtf8AndSaysSo) {
+  const Caller caller{.environment = {"A=\xFF", "B=2", "nonsense", "=x", "\xFE=1"},
+                      .directory = "/tmp"};
+  const auto made = submission_of(with([](JobOptions&) {}), caller);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->body["environment"], *parse_json(R"(["B=2"])"));
+  EXPECT_THAT(made->warnings, ElementsAre("the variable A is left out: its value is not UTF-8",
+                                          "a variable whose name is not UTF-8 is left out"));
+  EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.command = {"echo", "\xC3("}; })),
+            "argument 2 of the command is not UTF-8");
+}
+
+TEST(Command, BeginsAtTheFirstWordOrAfterTheDashes) {
+  EXPECT_THAT(*command_words({}, {"--", "a", "--b", "--"}), ElementsAre("a", "--b", "--"));
+  EXPECT_THAT(*command_words({"a", "-c", "x"}, {}), ElementsAre("a", "-c", "x"));
+  EXPECT_THAT(*command_words({"a"}, {"--", "b"}), ElementsAre("a", "--", "b"));
+  EXPECT_EQ(command_words({"--vrma", "3"}, {"--", "a"}).error().message, "--vrma: no such option");
+  EXPECT_EQ(command_words({}, {"--"}).error().message, "no command; give it after --");
+}
+
+}  // namespace
+}  // namespace berth::cli

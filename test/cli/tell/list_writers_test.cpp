@@ -1,0 +1,176 @@
+// Goal: `ls` reads well in every form: folded, with totals, sorted, as chosen members.
+// Method: fixed jobs through each writer, as text.
+#include "cli/tell/list_writers.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+namespace berth::cli {
+namespace {
+
+using testing::HasSubstr;
+
+Json waiting(int id, const std::string& user, const std::string& why) {
+  return {{"id", id},
+          {"state", "queued"},
+          {"user", user == "ann" ? 1 : 2},
+          {"user_name", user},
+          {"name", "j" + std::to_string(id)},
+          {"gpu_count", 1},
+          {"gpus", Json::array()},
+          {"vram_bytes", std::int64_t{1} << 30},
+          {"class", "medium"},
+          {"submitted_at", 940},
+          {"reason_brief", why}};
+}
+
+Json running(int id) {
+  Json job = waiting(id, "bob", "");
+  job["state"] = "running";
+  job["gpus"] = {0};
+  job["started_at"] = 700;
+  return job;
+}
+
+Json ended(int id) {
+  Json job = running(id);
+  job["state"] = "done";
+  job["exit_code"] = 0;
+  job["ended_at"] = 760;
+  return job;
+}
+
+/// What the writer that `make` makes writes of these jobs.
+template <class Make>
+std::string written(const std::vector<Json>& jobs, Make make) {
+  std::string text;
+  const std::unique_ptr<ListWriter> writer = make([&](std::string_view part) {
+    text += part;
+    return 0;
+  });
+  EXPECT_EQ(writer->add(jobs), 0);
+  EXPECT_EQ(writer->finish(), 0);
+  return text;
+}
+
+std::string table_text(const std::vector<Json>& jobs, const TableForm& form) {
+  return written(jobs, [&](const auto& out) { return table_writer(out, form, 1000); });
+}
+
+const std::vector<Json> kQueue = {running(1),
+                                  waiting(2, "ann", "needs 1 GiB more"),
+                                  waiting(3, "bob", "needs 1 GiB more"),
+                                  waiting(4, "ann", "needs 1 GiB more"),
+                                  waiting(5, "bob", "waits its turn"),
+                                  waiting(6, "ann", "needs 1 GiB more"),
+                                  waiting(7, "bob", "waits its turn"),
+                                  ended(8)};
+
+TEST(ListTable, FoldsJobsOfOneUserThatWaitAlike) {
+  EXPECT_EQ(table_text(kQueue, {.folds = true, .has_totals = true}),
+            "ID  NAME  USER  STATE    GPUS  VRAM  CLASS    TIME  REASON\n"
+            " 1  j1    bob   running  0       1G  medium  5m00s\n"
+            " 2  j2    ann   queued   x1      1G  medium  1m00s  needs 1 GiB more\n"
+            "    2 more wait likewise (jobs 4 to 6)\n"
+            " 3  j3    bob   queued   x1      1G  medium  1m00s  needs 1 GiB more\n"
+            " 5  j5    bob   queued   x1      1G  medium  1m00s  waits its turn\n"
+            " 7  j7    bob   queued   x1      1G  medium  1m00s  waits its turn\n"
+            " 8  j8    bob   done     0       1G  medium  1m00s\n"
+            "8 jobs: 1 running, 6 queued, 1 done; 2 users\n");
+}
+
+TEST(ListTable, MarksMemoryThatIsLearnedAndSaysSo) {
+  Json learned = running(1);
+  learned["vram_bytes"] = nullptr;
+  learned["vram_learned_bytes"] = std::int64_t{8} << 30;
+  Json whole = running(2);
+  whole["vram_bytes"] = nullptr;
+  EXPECT_EQ(table_text({learned, whole}, {.has_totals = true}),
+            "ID  NAME  USER  STATE    GPUS   VRAM  CLASS    TIME  REASON\n"
+            " 1  j1    bob   running  0       8G*  medium  5m00s\n"
+            " 2  j2    bob   running  0     whole  medium  5m00s\n"
+            "2 jobs: 2 running; 1 user; * memory learned from earlier runs\n");
+}
+
+TEST(ListTable, HasARowForEachWhereItIsNotFolded) {
+  const std::string text = table_text(kQueue, {});
+  EXPECT_EQ(std::ranges::count(text, '\n'), 9) << text;
+  EXPECT_THAT(text, testing::Not(HasSubstr("likewise")));
+}
+
+TEST(ListTable, SaysWhenTheLastOfManyStarts) {
+  std::vector<Json> jobs = {waiting(2, "ann", "r"), waiting(3, "ann", "r"), waiting(4, "ann", "r")};
+  jobs[1]["predicted_start_at"] = 5000;
+  jobs[2]["predicted_start_at"] = 4000;
+  EXPECT_THAT(table_text(jobs, {.folds = true}),
+              HasSubstr("2 more wait likewise (jobs 3 to 4), the last ~" + clock_text(5000, 1000)));
+}
+
+TEST(ListTable, FoldsHeldJobsThoughEachNamesItself) {
+  std::vector<Json> jobs;
+  for (int id = 1; id <= 4; ++id) {
+    jobs.push_back(
+        waiting(id, "ann", "held; to let it start: berth release " + std::to_string(id)));
+    jobs.back()["state"] = "held";
+  }
+  EXPECT_THAT(table_text(jobs, {.folds = true}), HasSubstr("3 more wait likewise (jobs 2 to 4)"));
+}
+
+TEST(ListTable, NeverLosesTheReasonAt60Columns) {
+  Json job =
+      waiting(7, "ann", "needs 7.5 GiB more on GPU 0 (job 3; non-berth python of eve, 8 GiB)");
+  job["name"] = "python3 -c 'import time; time.sleep(1000)' --and --more";
+  job["predicted_start_at"] = 4000;
+  const std::string text =
+      table_text({job}, {.look = {.terminal = true, .width = 60}, .folds = true});
+  std::istringstream lines(text);
+  std::string words;
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(columns_of(line), 60U) << line;
+    const std::size_t begin = line.rfind("  ");
+    words += " " + line.substr(begin == std::string::npos ? 0 : begin + 2);
+  }
+  EXPECT_THAT(words, HasSubstr("REASON"));
+  for (const char* const part : {"needs 7.5 GiB", "GPU 0", "python", "eve", "8 GiB", "~"}) {
+    EXPECT_THAT(words, HasSubstr(part)) << text;
+  }
+}
+
+TEST(ListFormat, PrintsMembersBetweenTabsOrInAText) {
+  const auto text = [](const std::string& format) {
+    return written({waiting(7, "ann", "r")}, [&](const auto& out) {
+      auto writer = format_writer(out, format);
+      EXPECT_TRUE(writer) << writer.error().message;
+      return std::move(*writer);
+    });
+  };
+  EXPECT_EQ(text("id,state,exit_code,gpus"), "7\tqueued\t-\t[]\n");
+  EXPECT_EQ(text("job {id} of {user_name}."), "job 7 of ann.\n");
+  for (const char* const wrong : {"", "id,,state", "{", "{id", "id}", "{}"}) {
+    EXPECT_FALSE(format_writer([](std::string_view) { return 0; }, wrong)) << wrong;
+  }
+}
+
+TEST(ListSort, OrdersByAKeyEitherWay) {
+  const auto order = [](const std::string& key) {
+    return written({waiting(2, "bob", ""), waiting(1, "bob", ""), waiting(3, "ann", "")},
+                   [&](const auto& out) {
+                     auto ids = format_writer(out, "{id}");
+                     return std::move(*sorting_writer(std::move(*ids), key));
+                   });
+  };
+  EXPECT_EQ(order("id"), "1\n2\n3\n");
+  EXPECT_EQ(order("-id"), "3\n2\n1\n");
+  EXPECT_EQ(order("user"), "3\n2\n1\n") << "of one user as they came";
+  const auto wrong = sorting_writer(json_writer([](std::string_view) { return 0; }), "size");
+  ASSERT_FALSE(wrong);
+  EXPECT_THAT(wrong.error().message, HasSubstr("--sort size: no such key; valid keys: id, name"));
+}
+
+TEST(ListTotals, OfNothing) { EXPECT_EQ(ListTotals().text(), "no jobs"); }
+
+}  // namespace
+}  // namespace berth::cli
