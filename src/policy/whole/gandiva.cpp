@@ -176,9 +176,12 @@ class Gandiva final : public Policy {
     std::set<JobId> seated = seating.keep_left_alone(jobs_.ids());
     for (const JobId id : with_seats()) {
       if (seated.contains(id)) continue;
+      Placement& place = seats_.at(id);
+      const Job& job = *view.find(id);
+      const bool is_held = seating.hold(id, ask_of(view.job(id)), place);
       // A job on a GPU that takes no job any more stays there until its turn is over.
-      const bool is_held = seating.hold(id, ask_of(view.job(id)), seats_.at(id));
-      if (is_held || seating.stay(id)) seated.insert(id);
+      if (!is_held && is_running(job.state)) place = placement_of(job.grant);
+      if (is_held || is_running(job.state)) seated.insert(id);
     }
     for (const JobId id : jobs_.ids()) {
       if (seated.contains(id) || has_just_stopped(*view.find(id), view.now())) continue;
