@@ -269,7 +269,7 @@ inline constexpr auto kJobFields = [] {
        FieldOption{"--name", "NAME", Tells}, "Name of the job in lists."},
       {"comment", Text, FieldRange{0, limits::kMostPath}, "", AtSubmission, IfSaid,
        text_in<&JobSpec::conditions, &Conditions::comment>(),
-       FieldOption{"--comment", "TEXT", Tells}, "Your own words, for berth show.", "comment"},
+       FieldOption{"--comment", "WORDS", Tells}, "Your own words, for berth show.", "comment"},
       {"notify", Text, FieldRange{0, limits::kMostPath}, "", AtSubmission, InDetail, kReadApart,
        FieldOption{"--notify", "ADDRESS", Tells},
        "Send a message when the job ends: a mail or web address, or a shell command."},
