@@ -1,26 +1,17 @@
 #include "daemon/daemon.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
-#include <set>
 #include <utility>
 #include <vector>
 
 #include "core/limits.hpp"
 #include "core/text.hpp"
 #include "daemon/answers/row.hpp"
+#include "daemon/attempts/launcher.hpp"
 #include "daemon/settings/config.hpp"
-#include "daemon/settings/known_gpus.hpp"
-#include "daemon/site/order.hpp"
-#include "gpu/kept_gpus.hpp"
 #include "policy/registry.hpp"
-#include "posix/descriptor.hpp"
 #include "posix/small_file.hpp"
 
 namespace berth::daemon {
@@ -29,7 +20,6 @@ namespace {
 
 constexpr Duration kLinger = Duration(100);  ///< For a look, which mostly takes less.
 constexpr Duration kSaveEnergy = seconds(30);
-constexpr std::int64_t kNearlyFull = 50;  ///< Of a GPU, a part this small is as good as nothing.
 constexpr const char* kJournal = "/run/systemd/journal/socket";
 constexpr Duration kOddAhead = minutes(10);  ///< Of the clock: the journal.
 constexpr std::string_view kExclude = "`exclude` in berth.toml";
@@ -39,17 +29,6 @@ constexpr int kInsufficientStorage = 507;
 
 void tell(const std::vector<std::string>& lines) {
   for (const std::string& line : lines) std::fprintf(stderr, "berthd: %s\n", line.c_str());
-}
-
-/// A file that cannot be written costs the next daemon what is not in it.
-void keep_file(const std::string& path, const std::string& text) {
-  const std::string draft = path + ".new";
-  const Descriptor file(
-      ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!file.is_open()) return;
-  const bool is_whole =
-      ::write(file.number(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  if (is_whole) static_cast<void>(::rename(draft.c_str(), path.c_str()));
 }
 
 /// Under jobs that hold berths time goes on as it did: their limits must not jump.
@@ -92,21 +71,6 @@ std::string odd_clock(const live::Keeper& keeper, Instant wall, Trust trust) {
          "berthd and start it once with --trust-clock; if not, set it";
 }
 
-/// Emulated GPUs have no device files, unless a folder says otherwise.
-std::span<const Device> device_files_of(const Machine& machine, const Options& options) {
-  if (machine.emulated && options.device_folder.empty()) return {};
-  return machine.devices.list;
-}
-
-DeviceRulesOptions device_rules_options(const Options& options) {
-  DeviceRulesOptions rules{
-      .cgroup = options.cgroup, .is_wanted = options.device_rules, .folders = {}};
-  if (options.device_folder.empty()) return rules;
-  rules.folders = {.nodes = options.device_folder,
-                   .capabilities = options.device_folder + "/capabilities"};
-  return rules;
-}
-
 http::Response response_to(live::Setback setback, const std::string& so_far, const Error& error) {
   switch (setback) {
     case live::Setback::NothingChanged:
@@ -123,20 +87,6 @@ http::Response response_to(live::Setback setback, const std::string& so_far, con
           .body = http::error_body("it may be lost if the machine stops now: " + error.message)};
   }
   return {.status = kInternalError, .body = http::error_body(error.message)};
-}
-
-/// Where jobs live that a start before began, or wait for what is gone, the machine is as it was.
-void keep_gpus_of_jobs(Machine& machine, const live::Keeper& keeper,
-                       std::optional<std::vector<Device>> known) {
-  const ClusterView view = keeper.engine().view();
-  if (!keeper.kept_cluster().empty()) machine.notes.push_back(keeper.kept_cluster());
-  bool has_processes = false;
-  view.for_each_job([&](const Job& job) {
-    has_processes = has_processes || holds_berth(job.state) || has_idle_process(job);
-  });
-  if (known && !are_of(*known, view.cluster())) known.reset();
-  if (keeper.kept_cluster().empty() && !(has_processes && known)) return;
-  keep_gpus(machine, known ? *known : gpus_as_of(view.cluster()), view.cluster());
 }
 
 /// What preemption is on this machine. Errors: InvalidArgument for a policy that preempts where
@@ -174,60 +124,47 @@ Expected<void> check_idle(const IdleRules& rules, const Machine& machine) {
 
 // ---- Opening ---------------------------------------------------------------------------------
 
-Expected<std::unique_ptr<Daemon>> Daemon::open(Options options, std::unique_ptr<Remote> remote) {
+Expected<std::unique_ptr<Daemon>> Daemon::open(Options options, std::unique_ptr<Site> site) {
   const Instant wall = Clock::wall();
   if (auto sane = check_clock(wall); !sane) return std::unexpected(sane.error());
-  auto machine = remote ? Expected<Machine>(remote->machine()) : open_machine(options);
+  auto machine = site->machine(options);
   if (!machine) return std::unexpected(machine.error());
   if (auto settled = settle_preemption(options, *machine); !settled) {
     return std::unexpected(settled.error());
   }
   if (auto able = check_idle(options.idle, *machine); !able) return std::unexpected(able.error());
-  const std::string gpus = options.state + "/gpus";
-  const auto known = remote ? std::nullopt : read_gpus(read_small_file(gpus));
-  const live::Opening opening{
-      .path = options.state + "/journal.db",
-      .last_job = last_named(
-          {options.state + "/attempts", options.state + "/logs", options.state + "/aside"}),
-      .loss = options.loss,
-      .snapshots = {},
-      .trusted_clock = options.trusts_clock ? std::optional(wall) : std::nullopt,
-      .change = remote ? live::Opening::Change::Refused : live::Opening::Change::Waits,
-      .has_lost_gpus = known && has_only_lost(*known, machine->devices.list)};
+  live::Opening opening{.path = options.state + "/journal.db",
+                        .last_job = last_named({options.state + "/attempts",
+                                                options.state + "/logs", options.state + "/aside"}),
+                        .loss = options.loss,
+                        .snapshots = {},
+                        .trusted_clock = options.trusts_clock ? std::optional(wall) : std::nullopt};
+  site->plan_change(opening, *machine);
   auto host = std::make_unique<Host>(opening.path, options.oom_words);
   auto keeper = live::Keeper::open(*host, opening, machine->cluster, options.rules);
   if (!keeper) return std::unexpected(keeper.error());
-  if (!remote) {
-    keep_gpus_of_jobs(*machine, *keeper, known);
-    remember_gpus(gpus, machine->devices.list);
-  }
+  site->settle_machine(*machine, *keeper);
   tell(machine->notes);
   const Trust trust = options.trusts_clock ? Trust::Said : Trust::Unsaid;
   if (const std::string odd = odd_clock(*keeper, wall, trust); !odd.empty()) tell({odd});
   std::unique_ptr<Daemon> daemon(new Daemon(options, std::move(*machine), std::move(host),
-                                            std::move(*keeper), std::move(remote)));
+                                            std::move(*keeper), std::move(site)));
   tell(daemon->given_.notes);
   if (auto done = daemon->open_logs(); !done) return std::unexpected(done.error());
-  if (!daemon->remote_) {
-    auto keys = JobKeys::open(daemon->options_.state + "/job-key");
-    if (!keys) return std::unexpected(keys.error());
-    daemon->keys_ = std::move(*keys);
-    if (auto done = daemon->open_launcher(); !done) return std::unexpected(done.error());
-    if (auto done = daemon->open_reports(); !done) return std::unexpected(done.error());
-  }
-  daemon->open_driver();
+  auto attached = daemon->attach_site();
+  if (!attached) return std::unexpected(attached.error());
   daemon->open_syncer();
-  daemon->open_conductor();
+  daemon->open_conductor(*attached);
   daemon->user_totals_.count_all(daemon->keeper_);
   return daemon;
 }
 
 Daemon::Daemon(const Options& options, Machine machine, std::unique_ptr<Host> host,
-               live::Keeper keeper, std::unique_ptr<Remote> remote)
+               live::Keeper keeper, std::unique_ptr<Site> site)
     : options_(options),
       default_cpu_(options.default_cpu),
       machine_(std::move(machine)),
-      given_(remote ? GivenGpus() : given_of(options.given, machine_.devices.list)),
+      given_(given_of(options.given, machine_.devices.list)),
       host_(std::move(host)),
       keeper_(std::move(keeper)),
       clock_(clock_for(keeper_, options)),
@@ -235,83 +172,13 @@ Daemon::Daemon(const Options& options, Machine machine, std::unique_ptr<Host> ho
               .cap = options.audit_cap,
               .journal = std::getenv("JOURNAL_STREAM") == nullptr ? "" : kJournal}),
       alarms_(loop_, [this](live::Alarm alarm) { on_alarm(alarm); }),
-      remote_(std::move(remote)),
-      oom_words_(options.oom_words) {}
+      site_(std::move(site)) {}
 
 Daemon::~Daemon() = default;
 
 bool Daemon::leave_driver() {
-  const bool probe_ended = !probe_ || probe_->stop();
-  const bool faults_ended = !faults_ || faults_->stop();
-  const bool limits_ended = !limits_ || limits_->stop();
-  const bool retention_ended = !retention_ || retention_->stop();
-  return probe_ended && faults_ended && limits_ended && retention_ended;
-}
-
-Expected<void> Daemon::open_launcher() {
-  const Hooks hooks{
-      .started =
-          [this](JobId job, Attempt attempt) {
-            limits_->check(job, attempt);
-            if (executor_->on_started(job, attempt)) conductor_->on_started(job, attempt);
-          },
-      .failed =
-          [this](JobId job, Attempt attempt) {
-            executor_->on_ended(job);
-            conductor_->on_failed(job, attempt, "its shim died before it began");
-          },
-      .ended =
-          [this](JobId job, Attempt attempt, const shim::Exit& exit, const std::string& note) {
-            const std::string broken = executor_->on_ended(job);
-            const std::string told = host_limits_told(launcher_->cgroup_of(job, attempt));
-            const std::string& why = broken.empty() ? note : broken;
-            note_idle_in_past(job);
-            const Outcome outcome = outcome_of(
-                exit, oom_words_, [&] { return launcher_->last_words(job, attempt); },
-                witness_of(job));
-            conductor_->on_ended(
-                job, attempt,
-                ending_of(exit, outcome, told + (told.empty() || why.empty() ? "" : "; ") + why,
-                          clock_));
-          },
-      .lost =
-          [this](JobId job, Attempt attempt, const std::string& note) {
-            const std::string broken = executor_->on_ended(job);
-            note_idle_in_past(job);
-            conductor_->on_lost(job, attempt, broken.empty() ? note : broken);
-          },
-  };
-  auto launcher = Launcher::open(loop_,
-                                 {.shim = options_.shim,
-                                  .attempts = options_.state + "/attempts",
-                                  .logs = options_.state + "/logs",
-                                  .cgroup = options_.cgroup,
-                                  .aside = options_.state + "/aside",
-                                  .mark = "BERTH_REPORT=" + report_path(options_),
-                                  .files = raise_file_limit()},
-                                 hooks);
-  if (!launcher) return std::unexpected(launcher.error());
-  launcher_ = std::move(*launcher);
-  return {};
-}
-
-/// Requires: its end is not told to the conductor yet.
-Witness Daemon::witness_of(JobId job) const {
-  const ClusterView view = keeper_.engine().view();
-  const Job* const known = view.find(job);
-  if (known == nullptr) return {};
-  if (known->grant.shares.empty()) return unwatched(*known);
-  Witness witness{.peak = watcher().peak_of(job),
-                  .granted = std::ranges::min(known->grant.shares, {}, &Share::granted).granted,
-                  .found_full = known->hurt_by.has_value()};
-  for (const Share& share : known->grant.shares) {
-    const live::Look* const look = watcher().latest(share.gpu);
-    if (look == nullptr || !look->sample) continue;
-    const Bytes capacity = look->sample->total - look->sample->reserved;
-    const bool is_full = look->sample->used >= capacity - Bytes(capacity.raw() / kNearlyFull);
-    witness.found_full = witness.found_full || is_full;
-  }
-  return witness;
+  const bool site_left = site_->leave();
+  return retention_->stop() && site_left;
 }
 
 Expected<void> Daemon::open_logs() {
@@ -321,67 +188,15 @@ Expected<void> Daemon::open_logs() {
   return {};
 }
 
-Expected<void> Daemon::open_reports() {
-  auto reports = Reports::open(
-      loop_, report_path(options_), ::geteuid() == 0 ? 0666 : 0600,
-      [this](JobId job, uid_t user) {
-        const Job* const known = keeper_.engine().view().find(job);
-        return known != nullptr && (user == 0 || known->spec.user == UserId(user));
-      },
-      [this](std::vector<Input> inputs) { conductor_->tell(std::move(inputs)); });
-  if (!reports) return std::unexpected(reports.error());
-  reports_ = std::move(*reports);
-  return {};
-}
-
-void Daemon::open_driver() {
-  limits_ =
-      std::make_unique<Limits>(machine_.port.get(), machine_.devices.list.size(),
-                               LimitOptions{.cgroup = options_.cgroup, .allowed = options_.limits});
-  host_limits_ = std::make_unique<HostLimits>(options_.cgroup, options_.host_limits);
-  device_rules_ = std::make_unique<DeviceRules>(device_files_of(machine_, options_),
-                                                device_rules_options(options_));
-  mps_ =
-      std::make_unique<Mps>(loop_, MpsOptions{.folder = options_.state + "/mps",
-                                              .control = machine_.port ? machine_.mps_control : "",
-                                              .environment = machine_.environment});
-  if (!machine_.port) return;
-  probe_ = std::make_unique<Probe>(
-      Probe::Parts{.port = *machine_.port,
-                   .clock = clock_,
-                   .shims = launcher_->shims(),
-                   .declarations = Declarations(*keys_)},
-      [this](Sighting seen) {
-        loop_.post([this, seen = std::move(seen)]() mutable { on_sighting(std::move(seen)); });
-      });
-  faults_ = std::make_unique<Faults>(*machine_.port, [this](const GpuEvent& event) {
-    loop_.post([this, event] {
-      conductor_->on_fault(GpuId(event.device), "Xid " + std::to_string(event.xid));
-    });
-  });
-}
-
-/// A process outside counts for the job whose key it has for as long as that job's shim lives and
-/// it is not suspended: its memory would keep the job from leaving the GPU.
-void Daemon::on_sighting(Sighting seen) {
-  std::set<JobId>& partly_outside = partly_outside_[seen.look.gpu];
-  partly_outside.clear();
-  const auto shims = launcher_->shims().get();
-  for (const auto& [pid, job] : seen.declared) {
-    const bool lives =
-        std::ranges::any_of(*shims, [&](const auto& shim) { return shim.second == job; });
-    if (!lives || executor_->suspender().knows(job)) continue;
-    seen.look.owners[pid] = OfJob{job};
-    partly_outside.insert(job);
-  }
-  idle_->on_look(seen.look, keeper_.engine().view(), clock_.now());
-  limits_->on_look(seen.look);
-  conductor_->on_look(std::move(seen.look));
-}
-
-bool Daemon::is_partly_outside(JobId job) const {
-  return std::ranges::any_of(partly_outside_,
-                             [&](const auto& entry) { return entry.second.contains(job); });
+Expected<Site::Attached> Daemon::attach_site() {
+  return site_->attach(
+      {.loop = loop_,
+       .keeper = keeper_,
+       .clock = clock_,
+       .options = options_,
+       .machine = machine_,
+       .audit = audit_,
+       .announce = [this](JobId job, live::Occasion what) { announcer_->tell(job, what); }});
 }
 
 void Daemon::open_syncer() {
@@ -407,104 +222,43 @@ Expected<void> Daemon::sync() {
   return synced;
 }
 
-SuspenderHooks Daemon::suspender_hooks() {
-  return {
-      .suspended =
-          [this](JobId job, Attempt attempt, const std::string& note) {
-            const auto ours = suspended_for_.extract(job);
-            conductor_->on_suspended(job, attempt, ours ? ours.mapped() + "; " + note : note);
-          },
-      .suspend_failed =
-          [this](JobId job, Attempt attempt, const std::string& why, Duration again) {
-            const bool was_idle = suspended_for_.erase(job) > 0;
-            conductor_->on_suspend_failed(
-                job, attempt, was_idle ? std::string(kIdle) + "idle_suspend: " + why : why, again);
-          },
-      .resumed = [this](JobId job, Attempt attempt) { conductor_->on_started(job, attempt); },
-      .resume_failed =
-          [this](JobId job, Attempt attempt, const std::string& why) {
-            conductor_->on_resume_failed(job, attempt, why);
-          },
-      .broken = {},
-  };
-}
-
-void Daemon::open_executor() {
-  executor_ = std::make_unique<ShimExecutor>(
-      ShimExecutor::Parts{
-          .loop = loop_,
-          .launcher = *launcher_,
-          .limits = *limits_,
-          .host_limits = *host_limits_,
-          .device_rules = *device_rules_,
-          .mps = *mps_,
-          .keeper = keeper_,
-          .options = options_,
-          .machine = machine_,
-          .keys = *keys_,
-          .not_started =
-              [this](JobId job, Attempt attempt, const std::string& why) {
-                executor_->on_ended(job);
-                conductor_->on_failed(job, attempt, why);
-              },
-          .is_partly_outside = [this](JobId job) { return is_partly_outside(job); }},
-      suspender_hooks());
-}
-
-void Daemon::open_conductor() {
-  if (!remote_) open_executor();
+void Daemon::open_conductor(const Site::Attached& attached) {
   live::Setup setup{.problems = {},
                     .probe = options_.probe,
                     .fast = options_.probe_fast,
                     .shrink = {.warm_up = options_.shrink_after},
-                    .trespass = remote_ ? live::Trespass::IsForeign : live::Trespass::IsTold,
+                    .trespass = attached.trespass,
                     .again_after_overrun = options_.again_after_overrun};
   for (const Device& device : machine_.devices.list) setup.problems.push_back(device.problem);
   followers_ = std::make_unique<Followers>(
       Followers::Parts{.loop = loop_, .keeper = keeper_, .logs = *logs_},
       [this](JobId job, const Viewer& viewer) { return presenter_->job(job, viewer); });
-  if (launcher_)
-    limit_signals_ = std::make_unique<LimitSignals>(loop_, keeper_, clock_, *launcher_);
   announcer_ = std::make_unique<Announcer>(
       Announcer::Parts{.loop = loop_, .keeper = keeper_, .options = options_},
       Announcer::Hooks{
-          .began =
-              [this](const Job& job, const live::Command& command) {
-                if (limit_signals_) limit_signals_->on_began(job, command);
-              },
+          .began = [this](const Job& job,
+                          const live::Command& command) { site_->on_began(job, command); },
           .describe = [this](JobId job) { return presenter_->job(job, Viewer{}); },
           .describe_array =
               [this](const ArraySpan& array) { return presenter_->array(array, Viewer{}); }},
       *followers_);
-  limit_follower_ = std::make_unique<LimitFollower>(keeper_, *limits_, *announcer_);
-  live::Executor* executor = executor_.get();
-  live::Audience* audience = limit_follower_.get();
-  if (remote_) {
-    executor =
-        &remote_->attach({.loop = loop_, .keeper = keeper_, .clock = clock_, .options = options_});
-    remote_follower_ = std::make_unique<RemoteFollower>(*remote_, *announcer_);
-    audience = remote_follower_.get();
-  }
+  site_follower_ = std::make_unique<SiteFollower>(*site_, *announcer_);
   conductor_ = std::make_unique<live::Conductor>(keeper_, std::move(setup),
-                                                 live::Hands{.executor = *executor,
-                                                             .eyes = probe_.get(),
+                                                 live::Hands{.executor = attached.executor,
+                                                             .eyes = attached.eyes,
                                                              .clock = clock_,
                                                              .alarms = alarms_,
                                                              .syncs = *syncer_,
-                                                             .audience = *audience});
-  presenter_ = std::make_unique<Presenter>(
-      keeper_, machine_, conductor_->watcher(),
-      Enforcers{limits_.get(), mps_.get(),
-                [this](JobId job, Attempt attempt) {
-                  return launcher_ ? launcher_->cgroup_of(job, attempt) : "";
-                },
-                device_rules_.get(), [this](JobId job) { return announcer_->failure_of(job); },
-                [this] { return now(); }});
+                                                             .audience = *site_follower_});
+  Enforcers enforcers = site_->enforcers();
+  enforcers.untold = [this](JobId job) { return announcer_->failure_of(job); };
+  enforcers.now = [this] { return now(); };
+  presenter_ =
+      std::make_unique<Presenter>(keeper_, machine_, conductor_->watcher(), std::move(enforcers));
   host_->set_strangers([this](GpuId gpu) { return presenter_->strangers_text(gpu); });
   tell(conductor_->recover());
   restore_energy();
   take(exclusions());
-  open_idle_watch();
   open_overuse_watch();
   announcer_->recover(conductor_->ended_early());
   retention_ = std::make_unique<Retention>(
@@ -522,14 +276,7 @@ void Daemon::open_conductor() {
                                   .input = ""});
                            }},
       options_.retention);
-  if (remote_) return remote_->begin(*conductor_);
-  keeper_.engine().view().for_each_job([this](const Job& job) {
-    if (!has_idle_process(job) || keeper_.note_of(job.id).starts_with(live::kBecause)) return;
-    const Bytes bytes = executor_->suspender().bytes_of(job.id);
-    const std::string memory = "its " + to_text(bytes) + " are in host memory";
-    keeper_.note(job.id, memory);
-  });
-  reports_->come_back();
+  site_->begin(*conductor_);
 }
 
 // ---- Running ---------------------------------------------------------------------------------
@@ -538,7 +285,6 @@ Expected<void> Daemon::run() {
   loop_.run([this] { turn(); });
   syncer_.reset();  // what was promised is kept before the end
   save_energy();
-  idle_->keep(clock_.now());
   if (conductor_->failure()) return std::unexpected(*conductor_->failure());
   return keeper_.snapshot_at_end();
 }
@@ -552,7 +298,7 @@ void Daemon::turn() {
 void Daemon::on_alarm(live::Alarm alarm) {
   conductor_->on_alarm(alarm);
   if (alarm != live::Alarm::Probe) return;
-  if (reports_) reports_->come_back();
+  site_->on_probe();
   overuse_->look(keeper_.engine());
   if (clock_.now() - energy_saved_ >= kSaveEnergy) save_energy();
 }
@@ -574,70 +320,10 @@ void Daemon::save_energy() {
   if (!machine_.port) return;
   energy_saved_ = clock_.now();
   const std::string text = conductor_->watcher().energy().save(gpu_names());
-  if (!text.empty()) keep_file(energy_path(), text);
+  if (!text.empty()) replace_small_file(energy_path(), text);
 }
 
-void Daemon::note_idle_in_past(JobId job) {
-  const std::string note = keeper_.note_of(job);
-  if (note.starts_with(kIdle)) keeper_.note(job, idle_in_past(note));
-}
-
-/// A note is shown as the reason of a job that runs, and stays with one that is ended.
-void Daemon::open_idle_watch() {
-  const auto words = [](const Idleness& idle) {
-    const std::time_t seconds = micros(idle.since) / 1'000'000;
-    std::tm parts{};
-    ::localtime_r(&seconds, &parts);
-    std::array<char, 16> text{};
-    std::strftime(text.data(), text.size(), "%H:%M:%S", &parts);
-    const std::string what = idle.holds ? "run no kernel" : "used none of its GPUs";
-    return what + " since " + text.data();
-  };
-  const auto note = [this, words](JobId job, const Idleness& idle) {
-    keeper_.note(job, std::string(kIdle) + "it " +
-                          (idle.holds ? "holds GPU memory and has " : "has ") + words(idle));
-  };
-  idle_ = std::make_unique<IdleWatch>(
-      options_.idle,
-      IdleWatch::Hooks{
-          .warn =
-              [this, note](JobId job, const Idleness& idle) {
-                note(job, idle);
-                announcer_->tell(job, live::Occasion::Idle);
-              },
-          .was_warned = note,
-          .busy_again =
-              [this](JobId job) {
-                if (keeper_.note_of(job).starts_with(kIdle)) keeper_.note(job, "");
-              },
-          .suspend =
-              [this, words](JobId job, const Idleness& idle) {
-                const std::string why = "of idle_suspend: it had " + words(idle);
-                const Job* const known = keeper_.engine().view().find(job);
-                suspended_for_[job] =
-                    std::string(live::kBecause) + why + "; berth resume " +
-                    (known == nullptr ? std::to_string(job.value())
-                                      : handle_of(job, known->spec.conditions->array)) +
-                    " lets it go on";
-                keeper_.note(job, std::string(kIdle) + "it is suspended, because " + why +
-                                      (idle.holds ? ", and held GPU memory" : ""));
-                announcer_->tell(job, live::Occasion::Idle);
-                audit_.add("suspend idle job " + std::to_string(job.value()), "done");
-                take({SuspendAsked{job}});
-              },
-          .end =
-              [this, words](JobId job, const Idleness& idle) {
-                keeper_.note_for_good(job, std::string(live::kEnded) + "it had " + words(idle) +
-                                               (idle.holds ? ", holding GPU memory" : "") +
-                                               " (idle_end)");
-                audit_.add("end idle job " + std::to_string(job.value()), "done");
-                take({CancelAsked{job}});
-              },
-          .keep = [this](const std::string& text) { keep_file(idle_path(), text); }});
-  idle_->restore(read_small_file(idle_path()));
-}
-
-/// As with idle jobs: a note is shown as the reason of a job that runs.
+/// A note is shown as the reason of a job that runs.
 void Daemon::open_overuse_watch() {
   overuse_ = std::make_unique<OveruseWatch>(
       options_.overuse,
@@ -732,15 +418,12 @@ Expected<Daemon::Reloaded> Daemon::reload() {
   if (rules.bounds != view.preemption_bounds()) done.inputs.emplace_back(Bounded{rules.bounds});
   if (rules.weights != weights) done.inputs.emplace_back(Weighed{rules.weights});
   std::ranges::move(exclusions(), std::back_inserter(done.inputs));
-  idle_->set(options_.idle);
-  oom_words_ = OomWords(options_.oom_words);
+  site_->on_reload();
   overuse_->set(options_.overuse);
   retention_->set(options_.retention);
   default_cpu_ = options_.default_cpu;
   return done;
 }
-
-std::string Daemon::log_path(JobId job) const { return remote_ ? "" : launcher_->log_path(job); }
 
 void Daemon::take(std::vector<Input> inputs) { conductor_->tell(std::move(inputs)); }
 

@@ -5,8 +5,10 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 
 #include "daemon/program/program.hpp"
+#include "daemon/site/shim_site.hpp"
 #include "node/agent.hpp"
 
 namespace {
@@ -46,5 +48,7 @@ int main(int argc, char** argv) {
     if (!options.emulate.empty()) std::filesystem::create_directories(options.state, ignored);
     return node::run_agent(options, {.node = name_of_node(flags), .pace = {}});
   };
+  program.complete = daemon::ShimSite::find_cgroup;
+  program.open_site = [](daemon::Options&) { return std::make_unique<daemon::ShimSite>(); };
   return daemon::run_program(argc, argv, program);
 }

@@ -1,10 +1,12 @@
-// Files of the kernel's, such as those of cgroups, which may go while they are read.
+// Small files: the kernel's, such as those of cgroups, which may go while they are read, and those
+// that a program keeps for its next start.
 #pragma once
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
+#include <cstdio>
 #include <string>
 
 #include "posix/descriptor.hpp"
@@ -23,6 +25,16 @@ inline std::string read_small_file(const std::string& path) {
     text.append(part.data(), static_cast<std::size_t>(got));
   }
   return text;
+}
+
+/// Writes it whole or leaves it as it was. Returns: whether it is written.
+inline bool replace_small_file(const std::string& path, const std::string& text) {
+  const std::string draft = path + ".new";
+  const Descriptor file(
+      ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const bool is_whole = file.is_open() && ::write(file.number(), text.data(), text.size()) ==
+                                              static_cast<ssize_t>(text.size());
+  return is_whole && std::rename(draft.c_str(), path.c_str()) == 0;
 }
 
 }  // namespace berth

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/text.hpp"
+#include "daemon/requests/doctor.hpp"
 #include "slurm/dependency.hpp"
 
 namespace berth::slurm {
@@ -85,7 +86,7 @@ SlurmRemote::SlurmRemote(Client client, SlurmOptions options, News first, Cluste
   for (const JobRecord& job : first_.jobs) jobs_.put(job);
 }
 
-daemon::Machine SlurmRemote::machine() {
+Expected<daemon::Machine> SlurmRemote::machine(const daemon::Options&) {
   daemon::Machine machine;
   machine.cluster = cluster_;
   machine.devices.list = devices_of(cluster_);
@@ -94,14 +95,14 @@ daemon::Machine SlurmRemote::machine() {
   return machine;
 }
 
-live::Executor& SlurmRemote::attach(const Surroundings& around) {
+Expected<daemon::Site::Attached> SlurmRemote::attach(const Surroundings& around) {
   around_.emplace(around);
   // Recovery gives orders already; what it tells waits in the loop until that runs.
   courier_ = std::make_unique<Courier>(
       std::move(client_), first_,
       [this](std::function<void()> task) { around_->loop.post(std::move(task)); },
       [this](const News& news) { on_news(news); });
-  return *this;
+  return Attached{.executor = *this, .trespass = live::Trespass::IsForeign};
 }
 
 void SlurmRemote::begin(live::Conductor& conductor) {
@@ -126,7 +127,7 @@ void SlurmRemote::begin(live::Conductor& conductor) {
   first_ = {};
 }
 
-nlohmann::json SlurmRemote::examine() const {
+nlohmann::json SlurmRemote::examine(const daemon::Daemon& daemon) const {
   nlohmann::json checks = nlohmann::json::array();
   const std::string trouble = courier_ ? courier_->trouble() : "";
   checks.push_back(
@@ -148,6 +149,8 @@ nlohmann::json SlurmRemote::examine() const {
                            "no job notices: " +
                                names));
   }
+  checks.push_back(daemon::policy_check(daemon));
+  checks.push_back(daemon::disk_check(daemon));
   return checks;
 }
 
@@ -546,21 +549,23 @@ void SlurmRemote::on_step(const live::StepTaken& step) {
   }
 }
 
-void SlurmRemote::submit(live::Submission job, Submitted submitted) {
+bool SlurmRemote::submit(live::Submission& job, const Submitted& submitted) {
+  const auto refuse_for = [&](const Error& error) {
+    submitted(std::unexpected(error));
+    return true;
+  };
   const auto refuse = [&](const std::string& why) {
-    submitted(fail(ErrorCode::InvalidArgument, why));
+    return refuse_for({.code = ErrorCode::InvalidArgument, .message = why});
   };
   if (job.command.attach) return refuse("attach: a job on Slurm cannot be attended; use submit");
   if (!job.tasks.empty()) return refuse("array: submit arrays with sbatch --array");
   auto environment = live::decode_environment(job.environment);
-  if (!environment) return submitted(std::unexpected(environment.error()));
+  if (!environment) return refuse_for(environment.error());
   std::vector<std::string> arguments = job.command.arguments;
   for (const auto& [parts, words] : {std::pair(&job.more_arguments, &arguments),
                                      std::pair(&job.more_environment, &*environment)}) {
     for (const std::string& part : *parts) {
-      if (auto done = live::append_words(*words, part); !done) {
-        return submitted(std::unexpected(done.error()));
-      }
+      if (auto done = live::append_words(*words, part); !done) return refuse_for(done.error());
     }
   }
   const Request& asked = job.spec.request;
@@ -585,12 +590,13 @@ void SlurmRemote::submit(live::Submission job, Submitted submitted) {
       .time_limit = job.spec.time_limit};
   order.environment.push_back(
       to_variable("BERTH_VRAM_BYTES", std::to_string(in_shards(asked.gpu.vram).raw())));
-  courier_->send(std::move(order), [this, job = std::move(job), submitted = std::move(submitted)](
-                                       const Expected<SlurmId>& id) mutable {
-    if (!id) return submitted(std::unexpected(id.error()));
-    asked_[*id] = {std::move(job), std::move(submitted)};
-    if (const JobRecord* const there = record_of(job_of(*id))) on_job(*there);
-  });
+  courier_->send(std::move(order),
+                 [this, job = std::move(job), submitted](const Expected<SlurmId>& id) mutable {
+                   if (!id) return submitted(std::unexpected(id.error()));
+                   asked_[*id] = {std::move(job), submitted};
+                   if (const JobRecord* const there = record_of(job_of(*id))) on_job(*there);
+                 });
+  return true;
 }
 
 std::string SlurmRemote::why_fixed(std::string_view field) const {
@@ -601,6 +607,9 @@ std::string SlurmRemote::why_fixed(std::string_view field) const {
   if (field == "vram_bytes") {
     return "Slurm has given it to the job's environment; cancel the job and submit it again";
   }
+  if (field == "gpus") {
+    return "Slurm has given it to the job already; cancel the job and submit it again";
+  }
   return "";
 }
 
@@ -610,7 +619,7 @@ std::string SlurmRemote::why_not_released(JobId job) const {
   return dependency_text(*record) + ", and is released when that has happened";
 }
 
-std::string SlurmRemote::output_of(JobId job) const {
+std::optional<std::string> SlurmRemote::output_of(JobId job) const {
   const JobRecord* const record = record_of(job);
   return record == nullptr ? "" : record->output;
 }

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/site/remote.hpp"
+#include "daemon/site/site.hpp"
 #include "slurm/courier.hpp"
 #include "slurm/gauges.hpp"
 #include "slurm/job_table.hpp"
@@ -28,7 +28,7 @@ struct SlurmOptions {
   Duration reach = seconds(35);         ///< For which Slurm tries to reach a node with a start.
 };
 
-class SlurmRemote : public daemon::Remote, public live::Executor {
+class SlurmRemote : public daemon::Site, public live::Executor {
  public:
   /// Asks Slurm for its nodes and jobs. `before` is the cluster where jobs of an earlier
   /// berth-slurm hold berths, if any do. Errors: Io where it does not answer; as cluster_of().
@@ -36,17 +36,27 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
                                                      SlurmOptions options, std::uint16_t slots,
                                                      const std::optional<Cluster>& before);
 
+  const Cluster& cluster() const { return cluster_; }
+
   // What the daemon calls.
-  daemon::Machine machine() override;
-  live::Executor& attach(const Surroundings& around) override;
+  Expected<daemon::Machine> machine(const daemon::Options&) override;
+  Expected<Attached> attach(const Surroundings& around) override;
   void begin(live::Conductor& conductor) override;
   void on_step(const live::StepTaken& step) override;
-  void submit(live::Submission job, Submitted submitted) override;
+  bool submit(live::Submission& job, const Submitted& submitted) override;
+  Expected<void> attend(JobId, Attempt, const shim::Attach&) override {
+    return fail(ErrorCode::Conflict, why_not_attended());
+  }
+  std::string why_not_attended() const override {
+    return "runs on a cluster, where nobody can attach to it";
+  }
+  std::string why_no_mps() const override { return std::string(daemon::kNoMpsControl); }
+  bool holds_to_cancel() const override { return false; }
   void on_user_hold(JobId job, bool is_held) override;
   std::string why_fixed(std::string_view field) const override;
   std::string why_not_released(JobId job) const override;
-  std::string output_of(JobId job) const override;
-  nlohmann::json examine() const override;
+  std::optional<std::string> output_of(JobId job) const override;
+  nlohmann::json examine(const daemon::Daemon& daemon) const override;
 
   // What the conductor calls.
   Expected<void> launch(const live::Assignment& assigned) override;

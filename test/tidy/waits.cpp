@@ -29,7 +29,7 @@ constexpr auto kWaitingCalls = std::to_array<std::string_view>(
 constexpr auto kWaitingNames = std::to_array<std::string_view>(
     {"ifstream", "ofstream", "fstream", "filebuf", "directory_iterator",
      "recursive_directory_iterator", "create_directories", "remove_all", "sleep_for", "sleep_until",
-     "read_small_file"});
+     "read_small_file", "replace_small_file"});
 
 struct Permit {
   std::string_view path;
@@ -58,7 +58,7 @@ constexpr auto kPermits = std::to_array<Permit>({
     {"src/daemon/api/api_jobs.cpp", "stat", "the size of a log, which is in berthd's folder"},
     {"src/daemon/notices/audit.cpp", "open rename", kOwnFile},
     {"src/daemon/loop/clock.cpp", "ifstream ofstream", kOwnFile},
-    {"src/daemon/daemon.cpp", "open rename read_small_file", kOwnFile},
+    {"src/daemon/daemon.cpp", "read_small_file replace_small_file", kOwnFile},
     {"src/daemon/attempts/declared.cpp", "open", kOwnThread},
     {"src/daemon/attempts/descent.cpp", "opendir access ifstream", kOwnProcess},
     {"src/daemon/limits/device_files.cpp", "stat mkdir rmdir read_small_file", kAtStart},
@@ -69,7 +69,7 @@ constexpr auto kPermits = std::to_array<Permit>({
     {"src/daemon/site/host.cpp", "open mkdir", kOwnFile},
     {"src/daemon/limits/host_limits.cpp", "open mkdir access read_small_file", kCgroups},
     {"src/daemon/attempts/job_keys.cpp", "open rename read_small_file", kAtStart},
-    {"src/daemon/settings/known_gpus.cpp", "open rename unlink", kOwnFile},
+    {"src/daemon/settings/known_gpus.cpp", "unlink replace_small_file", kOwnFile},
     {"src/daemon/attempts/launcher.cpp", "open opendir access stat rename unlink mkdir flock",
      kOwnFile},
     {"src/daemon/attempts/leftovers.cpp", "open opendir access sleep_for", kOwnProcess},
@@ -92,6 +92,7 @@ constexpr auto kPermits = std::to_array<Permit>({
      kAtStart},
     {"src/daemon/attempts/reports.cpp", "connect lstat unlink", "berthd's own socket"},
     {"src/daemon/settings/retention.cpp", "opendir unlink", kOwnThread},
+    {"src/daemon/site/shim_site.cpp", "read_small_file replace_small_file", kOwnFile},
     {"src/daemon/attempts/snapshot_child.cpp", "fork",
      "a copy of berthd, which writes to berthd's own disk"},
     {"src/daemon/attempts/snapshot_child.cpp", "waitpid",
@@ -102,7 +103,8 @@ constexpr auto kPermits = std::to_array<Permit>({
     {"src/daemon/suspend/suspend_helper.cpp", "open poll sleep_for", kOwnProcess},
     {"src/daemon/suspend/suspend_helpers.cpp", "poll waitpid", kAtStart},
     {"src/daemon/suspend/suspender.cpp", "open", kCgroups},
-    {"src/posix/small_file.hpp", "open read_small_file", "who calls it has a permit of its own"},
+    {"src/posix/small_file.hpp", "open rename read_small_file replace_small_file",
+     "who calls it has a permit of its own"},
     {"src/posix/streams.hpp", "open", kAtStart},
     {"src/shim/main.cpp", "open", "/dev/null, before its order"},
     {"src/shim/proc.cpp", "open", kProc},

@@ -229,7 +229,7 @@ void Presenter::add_measured(Json& json, const Job& job) {
   if (cgroup_of_) {
     const std::string group = cgroup_of_(job.id, job.attempt);
     json["host_limits"] = host_limits_text(group);
-    if (device_rules_ != nullptr) json["device_files"] = device_rules_->text_of(group);
+    json["device_files"] = device_rules_ == nullptr ? "" : device_rules_->text_of(group);
   }
   for (const Share& share : job.grant.shares) {
     const Measured* const told = watcher_.told(share.gpu);

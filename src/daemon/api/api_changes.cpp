@@ -50,8 +50,8 @@ std::optional<Denial> why_not_attached(Api& api, const Call& call, const Job* jo
                              api.changes.user_text(peer) +
                              "; only a job's own user may attach to it"};
   }
-  if (api.daemon.remote() != nullptr) {
-    return Denial{.message = name + ": runs on a cluster, where nobody can attach to it"};
+  if (const std::string why = api.daemon.site().why_not_attended(); !why.empty()) {
+    return Denial{.message = name + ": " + why};
   }
   if (!is_waiting(job->state) || has_idle_process(*job)) return std::nullopt;
   return Denial{.message = name + ": is " + std::string(word_for(shown_state(*job))) +
@@ -67,7 +67,7 @@ void attach_job(Api& api, const Call& call, JobId id, const shim::Attach& client
   const auto blob = api.daemon.keeper().store().blob(job->spec.command);
   const auto command = blob ? live::decode_command(*blob) : std::unexpected(blob.error());
   if (!command) return refuse(call.exchange, command.error());
-  if (auto done = api.daemon.attach(id, job->attempt, client); !done) {
+  if (auto done = api.daemon.site().attend(id, job->attempt, client); !done) {
     const bool is_early = done.error().code == ErrorCode::NotFound;
     return refuse(call.exchange, is_early ? 409 : status_of(done.error().code),
                   api.changes.name_of(id) + ": " + done.error().message);

@@ -88,16 +88,17 @@ Reading list_handles(Api& api, const Call& call) {
 }
 
 std::int64_t log_size(const Daemon& daemon, JobId id) {
+  const std::string path = daemon.options().state + "/logs/" + log_name(id);
   struct stat status{};
-  return ::stat(daemon.log_path(id).c_str(), &status) == 0 ? status.st_size : 0;
+  return ::stat(path.c_str(), &status) == 0 ? status.st_size : 0;
 }
 
 Expected<std::string> detail(Api& api, const Exchange& exchange, JobId id, Presenter::Words words) {
   auto detail =
       api.daemon.presenter().detail(id, api.viewer(exchange), log_size(api.daemon, id), words);
-  if (Remote* const remote = api.daemon.remote(); remote != nullptr && detail) {
+  if (const auto file = api.daemon.site().output_of(id); file && detail) {
     detail->back() = ',';
-    *detail += to_body({{"output_file", remote->output_of(id)}}).substr(1);
+    *detail += to_body({{"output_file", *file}}).substr(1);
   }
   return detail;
 }
@@ -204,10 +205,9 @@ Reading log(Api& api, const Call& call) {
   if (!follow) return denied(follow.error());
   const auto send = [&api, call, from = offset->value_or(0), wanted = *follow](JobId id) {
     if (!api.may_act(call, id)) return;
-    if (Remote* const remote = api.daemon.remote()) {
+    if (const auto file = api.daemon.site().output_of(id)) {
       return refuse(call.exchange, 409,
-                    api.changes.name_of(id) + ": its output is in " + remote->output_of(id) +
-                        "; read it there");
+                    api.changes.name_of(id) + ": its output is in " + *file + "; read it there");
     }
     const bool goes_on = wanted && api.view().knows(id);
     api.daemon.logs().send(call.exchange, log_name(id), from,

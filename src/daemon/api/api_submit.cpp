@@ -108,8 +108,9 @@ void count_then_take_room(const Kept& kept) {
   api.in_slices(kept->exchange, advance, [kept] { take_room(kept); });
 }
 
-void submit_there(Remote& remote, const Kept& kept) {
-  remote.submit(std::move(kept->job), [kept](const Expected<JobId>& id) {
+/// To the site's own queue, if it has one.
+bool submit_there(const Kept& kept) {
+  return kept->api.daemon.site().submit(kept->job, [kept](const Expected<JobId>& id) {
     if (!id) return refuse(kept->exchange, id.error());
     Json json = kept->api.daemon.presenter().brief(*id);
     json["warnings"] = Json::array();
@@ -142,8 +143,7 @@ void take(const Kept& kept) {
     if (auto done = keeper.note_ended(spec); !done) return refuse(exchange, done.error());
     return look_ahead(api, exchange, Wish{spec, job.held});
   }
-  if (Remote* const remote = api.daemon.remote()) return submit_there(*remote, kept);
-  count_then_take_room(kept);
+  if (!submit_there(kept)) count_then_take_room(kept);
 }
 
 /// The jobs to wait for may be thousands, so they are looked for in slices.

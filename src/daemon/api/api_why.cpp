@@ -13,11 +13,14 @@ namespace {
 
 /// What is not changed by an update here.
 std::set<Wanting> fixed_here(const Daemon& daemon) {
-  const Remote* const remote = daemon.remote();
-  if (remote == nullptr) return {};
-  std::set<Wanting> fixed = {Wanting::Gpus, Wanting::Types, Wanting::Only};
-  if (!remote->why_fixed("time_limit_seconds").empty()) fixed.insert(Wanting::Time);
-  if (!remote->why_fixed("vram_bytes").empty()) fixed.insert(Wanting::Vram);
+  std::set<Wanting> fixed;
+  for (const auto& [wanting, field] : {std::pair{Wanting::Gpus, "gpus"},
+                                       {Wanting::Types, "gpus"},
+                                       {Wanting::Only, "gpus"},
+                                       {Wanting::Time, "time_limit_seconds"},
+                                       {Wanting::Vram, "vram_bytes"}}) {
+    if (!daemon.site().why_fixed(field).empty()) fixed.insert(wanting);
+  }
   return fixed;
 }
 

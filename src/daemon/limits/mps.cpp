@@ -87,7 +87,7 @@ constexpr std::string_view kMpsJobs = ".jobs";
 
 Mps::Mps(Loop& loop, MpsOptions options) : options_(std::move(options)), runs_(loop) {
   if (options_.control.empty()) {
-    why_not_ = "nvidia-cuda-mps-control is in no folder of berthd's PATH";
+    why_not_ = kNoMpsControl;
     return;
   }
   ::mkdir(options_.folder.c_str(), 0711);

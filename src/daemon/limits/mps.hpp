@@ -19,6 +19,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -50,6 +51,10 @@ struct MpsClient {
   std::vector<std::string> uuids;  ///< Of those GPUs.
   Bytes most{0};                   ///< What each process may hold of each GPU; 0: all there is.
 };
+
+/// Why there is no MPS on a machine without the program of its server.
+inline constexpr std::string_view kNoMpsControl =
+    "nvidia-cuda-mps-control is in no folder of berthd's PATH";
 
 class Mps {
  public:

@@ -24,7 +24,6 @@
 #include "daemon/attempts/leftovers.hpp"
 #include "daemon/daemon.hpp"
 #include "daemon/limits/mps_errand.hpp"
-#include "daemon/limits/own_cgroup.hpp"
 #include "daemon/notices/announcer.hpp"
 #include "daemon/notices/notify.hpp"
 #include "daemon/settings/config.hpp"
@@ -149,25 +148,6 @@ Expected<Options> settle(const Flags& flags, const Surroundings& around, const P
   options.state = std::filesystem::absolute(options.state).string();
   options.socket = std::filesystem::absolute(options.socket).string();
   return options;
-}
-
-/// As settle() has them, with the folder of jobs' cgroups, which is made for a daemon that has
-/// jobs. What was asked for must be had; where nothing is said, why there is none is told.
-Expected<Options> with_cgroup(Expected<Options> settled, const Program& program) {
-  if (!settled || program.open_remote) return settled;
-  std::string& cgroup = settled->cgroup;
-  const bool is_asked = cgroup == "auto";
-  if (!is_asked && !cgroup.empty()) {
-    if (cgroup == "none") cgroup.clear();
-    return settled;
-  }
-  auto found = folder_of_own_cgroup(is_asked ? CgroupAsked::Own : CgroupAsked::Nothing);
-  if (!found && is_asked) {
-    return fail(ErrorCode::InvalidArgument, "cgroup = \"auto\": " + found.error().message);
-  }
-  if (!found) settled->warnings.push_back("jobs have no cgroups: " + found.error().message);
-  cgroup = found ? std::move(*found) : "";
-  return settled;
 }
 
 /// Whoever else can write there can have any process signalled, by a forged attempt file.
@@ -316,13 +296,9 @@ Expected<void> serve(Options options, const ReadOptions& read, const Program& pr
   join_own_session_keyring();  // the keys of the shell that started us are not for our jobs
   Signals signals(Signals::block());
   if (auto taken = take_state(options.state); !taken) return taken;
-  std::unique_ptr<Remote> remote;
-  if (program.open_remote) {
-    auto opened = program.open_remote(options);
-    if (!opened) return std::unexpected(opened.error());
-    remote = std::move(*opened);
-  }
-  auto daemon = Daemon::open(options, std::move(remote));
+  auto site = program.open_site(options);
+  if (!site) return std::unexpected(site.error());
+  auto daemon = Daemon::open(options, std::move(*site));
   if (!daemon) return std::unexpected(daemon.error());
   const mode_t mode = ::geteuid() == 0 ? 0666 : 0600;
   auto server =
@@ -374,7 +350,9 @@ int run_program(int argc, char** argv, const Program& program) {
     if (const auto done = program.instead(*options)) return exit_code_of(*done);
   }
   const std::string typed_cgroup = options ? options->cgroup : "";
-  options = with_cgroup(std::move(options), program);
+  if (options && program.complete) {
+    if (auto done = program.complete(*options); !done) options = std::unexpected(done.error());
+  }
   if (!options) {
     std::fprintf(stderr, "%s: %s\n", program.name.c_str(), options.error().message.c_str());
     return kBadUsage;

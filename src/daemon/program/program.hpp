@@ -8,7 +8,7 @@
 
 #include "core/error.hpp"
 #include "daemon/settings/options.hpp"
-#include "daemon/site/remote.hpp"
+#include "daemon/site/site.hpp"
 
 namespace CLI {
 class App;
@@ -22,9 +22,10 @@ struct Program {
   std::string state = {};   ///< Unless flags or the file say another; "": berthd's.
   std::string socket = {};  ///< Likewise.
   std::function<void(CLI::App&)> add_flags = {};  ///< Its own, beside those of every daemon.
-  /// Opens what stands in place of this machine's GPUs; none: the machine's own are served. May
-  /// change options. Errors end the program.
-  std::function<Expected<std::unique_ptr<Remote>>(Options&)> open_remote = {};
+  /// Completes what flags and file say by what it finds on this machine, if there is anything.
+  std::function<Expected<void>(Options&)> complete = {};
+  /// Opens the site that runs the jobs. May change options. Errors end the program.
+  std::function<Expected<std::unique_ptr<Site>>(Options&)> open_site = {};
   /// Does what its flags asked for in place of serving; nothing if they did not.
   std::function<std::optional<Expected<void>>(const Options&)> instead = {};
 };

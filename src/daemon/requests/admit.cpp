@@ -324,18 +324,17 @@ Expected<void> check_has_gpus(Updating& update) {
   return update.named(wrong("vram_bytes", "it asks for no GPU"));
 }
 
-/// On a cluster some of it is what Slurm was told.
+/// On a cluster some of it is what its resource manager was told.
 Expected<void> check_not_fixed(Updating& update) {
   const Change& change = update.asked.change;
-  const Remote* const remote = update.daemon.remote();
-  if (remote == nullptr) return {};
+  const Site& site = update.daemon.site();
   for (const JobField* const field : change.fields) {
-    const std::string why = remote->why_fixed(field->name);
+    const std::string why = site.why_fixed(field->name);
     if (!why.empty()) return update.conflict(std::string(field->name) + ": " + why);
   }
-  if (!change.moves()) return {};
-  return update.conflict(
-      "gpus: Slurm has given it to the job already; cancel the job and submit it again");
+  const std::string why = change.moves() ? site.why_fixed("gpus") : "";
+  if (!why.empty()) return update.conflict("gpus: " + why);
+  return {};
 }
 
 Expected<void> change_count(GpuRequest& gpu, GpuCount count) {
@@ -410,7 +409,7 @@ constexpr auto kOfUpdate = std::to_array<UpdateCheck>({check_waits, check_has_gp
 }  // namespace
 
 Expected<void> check_share(const live::Submission& job, const Daemon& daemon) {
-  const std::string& why = daemon.mps().why_not();
+  const std::string why = daemon.site().why_no_mps();
   if (job.share != "mps" || why.empty()) return {};
   return wrong("share", "'mps': " + why);
 }

@@ -13,6 +13,7 @@
 #include "core/words.hpp"
 #include "daemon/limits/measured.hpp"
 #include "daemon/notices/announcer.hpp"
+#include "daemon/site/shim_site.hpp"
 #include "posix/keyring.hpp"
 
 namespace berth::daemon {
@@ -137,9 +138,9 @@ Json processes(const Daemon& daemon) {
                "by cgroup");
 }
 
-Json host_limits(const Daemon& daemon) {
-  const std::string limited = daemon.host_limits().limited();
-  const std::string& why_not = daemon.host_limits().why_not();
+Json host_limits_check(const ShimSite& site) {
+  const std::string limited = site.host_limits().limited();
+  const std::string& why_not = site.host_limits().why_not();
   if (limited.empty()) {
     return check(
         "host limits", "warn",
@@ -150,8 +151,8 @@ Json host_limits(const Daemon& daemon) {
                    (why_not.empty() ? "" : "; not: " + why_not));
 }
 
-Json device_files(const Daemon& daemon) {
-  const DeviceRules& rules = daemon.device_rules();
+Json device_files(const Daemon& daemon, const ShimSite& site) {
+  const DeviceRules& rules = site.device_rules();
   if (rules.why_not().empty()) {
     return check("device files", "ok",
                  "a job can open those of its own GPUs only (" + std::to_string(rules.files()) +
@@ -216,12 +217,12 @@ Json idleness(const Daemon& daemon) {
 }
 
 /// Why not all jobs are limited by the driver; the same words for several GPUs once. "": they are.
-std::string why_no_limits(const Daemon& daemon) {
+std::string why_no_limits(const Daemon& daemon, const ShimSite& site) {
   std::string text;
   std::string last;
   for (const Device& device : daemon.machine().devices.list) {
     if (!device.mig_profile.empty()) continue;  // apart without
-    const std::string& why = daemon.limits().why_not(GpuId(device.index));
+    const std::string& why = site.limits().why_not(GpuId(device.index));
     if (why.empty() || why == last) continue;
     last = why;
     text += (text.empty() ? "" : "; ") + why;
@@ -233,7 +234,7 @@ std::string measured_text(Rung rung) {
   return " (measured on emulated GPUs: " + std::string(measured(rung)) + ")";
 }
 
-Json memory_rung(const Daemon& daemon) {
+Json memory_rung(const Daemon& daemon, const ShimSite& site) {
   const Settings& settings = daemon.keeper().engine().view().settings();
   if (settings.admission.mode != AdmissionMode::Guarantee) {
     return check("memory enforcement", "fail",
@@ -252,7 +253,7 @@ Json memory_rung(const Daemon& daemon) {
     return check("memory enforcement", "ok", mig);
   }
   const std::string before = mig.empty() ? "" : mig + "; on the others ";
-  const std::string why_not = why_no_limits(daemon);
+  const std::string why_not = why_no_limits(daemon, site);
   if (why_not.empty() && !devices.empty()) {
     return check("memory enforcement", "ok",
                  before +
@@ -276,8 +277,8 @@ Json memory_rung(const Daemon& daemon) {
           victim + "; driver limits: " + why_not);
 }
 
-Json mps(const Daemon& daemon) {
-  const std::string& why_not = daemon.mps().why_not();
+Json mps(const ShimSite& site) {
+  const std::string why_not = site.why_no_mps();
   if (!why_not.empty()) {
     return check("mps", "ok",
                  "none: " + why_not +
@@ -300,14 +301,14 @@ std::string without_suspension(PreemptBy by) {
                                    "state (--on-preempt)";
 }
 
-Json suspension(const Daemon& daemon) {
+Json suspension(const Daemon& daemon, const ShimSite& site) {
   const std::string& no = daemon.machine().no_suspension;
   const PreemptBy by = daemon.options().preempt_by;
   if (!no.empty()) {
     return check("suspension", "warn",
                  "jobs cannot be suspended: " + no + "; " + without_suspension(by));
   }
-  const Suspender& suspender = daemon.suspender();
+  const Suspender& suspender = site.suspender();
   const std::string how = "berth suspend takes a job's memory off its GPUs; " +
                           to_text(suspender.used()) + " of " + to_text(suspender.room()) +
                           " of host memory taken; processes are frozen by " +
@@ -319,20 +320,6 @@ Json suspension(const Daemon& daemon) {
   const std::string word = by == PreemptBy::Signal ? "signal" : "restart";
   return check("suspension", "warn",
                how + "; preempt_by is " + word + ": " + without_suspension(by));
-}
-
-Json disk(const Daemon& daemon) {
-  struct statvfs status{};
-  if (::statvfs(daemon.options().state.c_str(), &status) != 0) {
-    return check("disk", "fail", daemon.options().state + " cannot be examined");
-  }
-  const Bytes space(static_cast<std::int64_t>(status.f_bavail * status.f_frsize));
-  const std::string detail = daemon.options().state + ": " + to_text(space) + " free";
-  if (space < journal::kReserve) {
-    return check("disk", "fail",
-                 detail + ", jobs are taken in from " + to_text(journal::kReserve) + " on");
-  }
-  return check("disk", space.raw() < kLittleSpace ? "warn" : "ok", detail);
 }
 
 /// What berthd itself takes of it, and for how long.
@@ -438,7 +425,9 @@ Json notifications(const Daemon& daemon) {
   return check("notifications", "warn", text + "; --notify COMMAND works" + since);
 }
 
-Json policy(const Daemon& daemon) {
+}  // namespace
+
+Json policy_check(const Daemon& daemon) {
   const std::uint64_t dropped = daemon.keeper().engine().dropped();
   const std::string name =
       daemon.options().rules.policy + " with placement " + daemon.options().rules.place;
@@ -447,37 +436,44 @@ Json policy(const Daemon& daemon) {
                name + ": " + std::to_string(dropped) + " decisions were not valid and dropped");
 }
 
-}  // namespace
-
-Json examine(const Daemon& daemon) {
-  if (const Remote* const remote = daemon.remote()) {
-    Json checks = remote->examine();
-    checks.push_back(policy(daemon));
-    checks.push_back(disk(daemon));
-    return {{"checks", std::move(checks)}};
+Json disk_check(const Daemon& daemon) {
+  struct statvfs status{};
+  if (::statvfs(daemon.options().state.c_str(), &status) != 0) {
+    return check("disk", "fail", daemon.options().state + " cannot be examined");
   }
-  return {{"checks",
-           {driver(daemon),
-            gpus(daemon),
-            admission(daemon),
-            policy(daemon),
-            users(),
-            keyrings(),
-            pid_namespace(),
-            processes(daemon),
-            host_limits(daemon),
-            device_files(daemon),
-            memory_rung(daemon),
-            accounting(daemon),
-            energy(daemon),
-            idleness(daemon),
-            mps(daemon),
-            suspension(daemon),
-            notifications(daemon),
-            disk(daemon),
-            kept(daemon),
-            clock(daemon),
-            aside(daemon)}}};
+  const Bytes space(static_cast<std::int64_t>(status.f_bavail * status.f_frsize));
+  const std::string detail = daemon.options().state + ": " + to_text(space) + " free";
+  if (space < journal::kReserve) {
+    return check("disk", "fail",
+                 detail + ", jobs are taken in from " + to_text(journal::kReserve) + " on");
+  }
+  return check("disk", space.raw() < kLittleSpace ? "warn" : "ok", detail);
 }
+
+Json ShimSite::examine(const Daemon& daemon) const {
+  return {driver(daemon),
+          gpus(daemon),
+          admission(daemon),
+          policy_check(daemon),
+          users(),
+          keyrings(),
+          pid_namespace(),
+          processes(daemon),
+          host_limits_check(*this),
+          device_files(daemon, *this),
+          memory_rung(daemon, *this),
+          accounting(daemon),
+          energy(daemon),
+          idleness(daemon),
+          mps(*this),
+          suspension(daemon, *this),
+          notifications(daemon),
+          disk_check(daemon),
+          kept(daemon),
+          clock(daemon),
+          aside(daemon)};
+}
+
+Json examine(const Daemon& daemon) { return {{"checks", daemon.site().examine(daemon)}}; }
 
 }  // namespace berth::daemon

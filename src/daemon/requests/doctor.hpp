@@ -10,4 +10,9 @@ namespace berth::daemon {
 /// `{checks: [{name, status, detail}]}`. Belongs to the engine's thread.
 nlohmann::json examine(const Daemon& daemon);
 
+// Checks of every site.
+
+nlohmann::json policy_check(const Daemon& daemon);
+nlohmann::json disk_check(const Daemon& daemon);
+
 }  // namespace berth::daemon

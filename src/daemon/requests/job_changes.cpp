@@ -145,7 +145,7 @@ void JobChanges::begin_cancel(Run& run) {
   };
   const auto rest = std::ranges::stable_partition(run.asked.jobs, is_queued);
   const auto waiting = run.asked.jobs.size() - rest.size();
-  run.are_held = waiting <= kMostInStep || daemon_.remote() != nullptr;
+  run.are_held = waiting <= kMostInStep || !daemon_.site().holds_to_cancel();
 }
 
 /// Those that wait are cancelled in several steps: none may start before its turn comes.
@@ -238,11 +238,10 @@ void JobChanges::go_on(const std::shared_ptr<Run>& run) {
 
 /// What became of them in the step.
 void JobChanges::answer(const std::shared_ptr<Run>& run, const std::vector<JobId>& changed) {
-  Remote* const remote = daemon_.remote();
   const JobVerb verb = run->asked.verb;
   for (const JobId id : changed) {
-    if (remote != nullptr && verb == JobVerb::Hold) remote->on_user_hold(id, true);
-    if (remote != nullptr && verb == JobVerb::Release) remote->on_user_hold(id, false);
+    if (verb == JobVerb::Hold) daemon_.site().on_user_hold(id, true);
+    if (verb == JobVerb::Release) daemon_.site().on_user_hold(id, false);
     if (run->changed++ > 0) run->jobs += ',';
     run->jobs += to_body(daemon_.presenter().brief(id));
   }
@@ -326,7 +325,7 @@ std::string JobChanges::why_not_released(const Job& job) const {
   if (const auto why = why_impossible(job.id, job.spec.request, view.cluster())) {
     return why->substr(why->find(": ") + 2);
   }
-  return daemon_.remote() == nullptr ? "" : daemon_.remote()->why_not_released(job.id);
+  return daemon_.site().why_not_released(job.id);
 }
 
 /// "" for a job that can be.

@@ -1,13 +1,12 @@
 #include "daemon/settings/known_gpus.hpp"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/limits.hpp"
-#include "posix/descriptor.hpp"
+#include "posix/small_file.hpp"
 
 namespace berth::daemon {
 
@@ -66,13 +65,7 @@ std::optional<std::vector<Device>> read_gpus(const std::string& text) {
 }
 
 void remember_gpus(const std::string& path, const std::vector<Device>& devices) {
-  const std::string text = text_of_gpus(devices);
-  const std::string draft = path + ".new";
-  const Descriptor file(
-      ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
-  const bool is_whole = file.is_open() && ::write(file.number(), text.data(), text.size()) ==
-                                              static_cast<ssize_t>(text.size());
-  if (!is_whole || ::rename(draft.c_str(), path.c_str()) != 0) ::unlink(path.c_str());
+  if (!replace_small_file(path, text_of_gpus(devices))) ::unlink(path.c_str());
 }
 
 bool are_of(const std::vector<Device>& devices, const Cluster& cluster) {

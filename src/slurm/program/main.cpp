@@ -52,8 +52,10 @@ int main(int argc, char** argv) {
                    "failed so soon after its start runs again after that.")
         ->capture_default_str();
   };
-  program.open_remote =
-      [&flags](daemon::Options& options) -> Expected<std::unique_ptr<daemon::Remote>> {
+  program.open_site =
+      [&flags](daemon::Options& options) -> Expected<std::unique_ptr<daemon::Site>> {
+    // The variables say which GPUs of this machine it was given, not which of the cluster.
+    options.given = {};
     // Shards are what an administrator lets jobs have, so nothing of them is kept back.
     options.rules.settings.admission.guard_floor = Bytes(0);
     options.rules.settings.admission.guard_ppm = 0;
@@ -69,7 +71,7 @@ int main(int argc, char** argv) {
     if (!before) return std::unexpected(before.error());
     auto remote = slurm::SlurmRemote::open(flags.configuration, own, options.slots, *before);
     if (!remote) return std::unexpected(remote.error());
-    if (!flags.limits.empty()) leave_limits(flags.limits, (*remote)->machine().cluster);
+    if (!flags.limits.empty()) leave_limits(flags.limits, (*remote)->cluster());
     return std::move(*remote);
   };
   return daemon::run_program(argc, argv, program);
