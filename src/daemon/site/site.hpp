@@ -1,5 +1,5 @@
 // Where jobs run: on this machine (shim_site.hpp), or on a cluster of another resource manager,
-// which has a queue of its own in which jobs also appear without berth (slurm/remote.hpp).
+// which has a queue of its own in which jobs also appear without berth (slurm/site.hpp).
 //
 // Journal, engine, API and answers are the same for every site; the program chooses one. A default
 // answer is that of a site whose jobs are all submitted here and controlled by berth alone. All

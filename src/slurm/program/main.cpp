@@ -9,7 +9,7 @@
 #include "http/address.hpp"
 #include "live/keeper.hpp"
 #include "slurm/nodes.hpp"
-#include "slurm/remote.hpp"
+#include "slurm/site.hpp"
 
 namespace {
 
@@ -69,10 +69,10 @@ int main(int argc, char** argv) {
     own.reach = seconds(flags.reach);
     const auto before = live::Keeper::cluster_held(options.state + "/journal.db", options.loss);
     if (!before) return std::unexpected(before.error());
-    auto remote = slurm::SlurmRemote::open(flags.configuration, own, options.slots, *before);
-    if (!remote) return std::unexpected(remote.error());
-    if (!flags.limits.empty()) leave_limits(flags.limits, (*remote)->cluster());
-    return std::move(*remote);
+    auto site = slurm::SlurmSite::open(flags.configuration, own, options.slots, *before);
+    if (!site) return std::unexpected(site.error());
+    if (!flags.limits.empty()) leave_limits(flags.limits, (*site)->cluster());
+    return std::move(*site);
   };
   return daemon::run_program(argc, argv, program);
 }

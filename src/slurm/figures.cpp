@@ -1,8 +1,8 @@
-// What SlurmRemote does with the figures of agents (gauges.hpp).
+#include "slurm/figures.hpp"
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
-
-#include "slurm/remote.hpp"
+#include <utility>
 
 namespace berth::slurm {
 
@@ -21,9 +21,9 @@ std::string told_of(const Gauges::Voices& voices) {
 
 }  // namespace
 
-nlohmann::json SlurmRemote::memory_check() const {
-  const std::size_t nodes = cluster_.nodes().size();
-  const Gauges::Voices voices = gauges_.voices(around_->clock.now());
+nlohmann::json Figures::memory_check() const {
+  const std::size_t nodes = common_.cluster.nodes().size();
+  const Gauges::Voices voices = gauges_.voices(common_.now());
   if (voices.missing == nodes) {
     return {{"name", "memory"},
             {"status", "warn"},
@@ -41,8 +41,24 @@ nlohmann::json SlurmRemote::memory_check() const {
            told_of(voices)}};
 }
 
-/// Where no agent tells what they hold it is their shards. `seen` gets the GPUs of others.
-void SlurmRemote::tell_strangers(std::set<GpuId>& seen) {
+/// What jobs hold that berth did not start is not free.
+void Figures::count_stranger(const JobRecord& job) {
+  const bool holds = job.phase == Phase::Running || job.phase == Phase::Suspended;
+  auto held = holds ? held_by(job, common_.cluster) : std::map<GpuId, Bytes>();
+  if (held.empty()) {
+    strangers_.erase(job.id);
+  } else {
+    strangers_[job.id] = std::move(held);
+  }
+}
+
+void Figures::tell() {
+  tell_strangers();
+  for (const GpuId gpu : std::exchange(seen_, {})) look_at(gpu);
+}
+
+/// Where no agent tells what they hold it is their shards. The others are to be looked at.
+void Figures::tell_strangers() {
   std::map<GpuId, Bytes> foreign;
   for (const auto& [id, held] : strangers_) {
     for (const auto& [gpu, bytes] : held) foreign[gpu] += bytes;
@@ -53,23 +69,24 @@ void SlurmRemote::tell_strangers(std::set<GpuId>& seen) {
       continue;
     }
     if (gauges_.told(gpu) != nullptr) {
-      seen.insert(gpu);
+      seen_.insert(gpu);
     } else {
-      conductor_->tell({Measured{.gpu = gpu, .foreign = bytes, .used = bytes, .tenants = {}}});
+      common_.conductor->tell(
+          {Measured{.gpu = gpu, .foreign = bytes, .used = bytes, .tenants = {}}});
     }
   }
   foreign_ = std::move(foreign);
 }
 
 /// What its agent told last, and what Slurm knows of it now.
-void SlurmRemote::look_at(GpuId gpu) {
+void Figures::look_at(GpuId gpu) {
   const node::NodeGpu* const told = gauges_.told(gpu);
   if (told == nullptr) return;
-  Account account{.capacity = cluster_.gpu(gpu).capacity,
-                  .context = around_->options.context,
+  Account account{.capacity = common_.cluster.gpu(gpu).capacity,
+                  .context = common_.around->options.context,
                   .has_processes =
                       [this](SlurmId id) {
-                        const JobRecord* const job = record_of(JobId(id));
+                        const JobRecord* const job = common_.record_of(JobId(id));
                         return job != nullptr &&
                                (job->is_completing || job->phase == Phase::Running ||
                                 job->phase == Phase::Suspended);
@@ -78,11 +95,11 @@ void SlurmRemote::look_at(GpuId gpu) {
   for (const auto& [id, held] : strangers_) {
     if (const auto here = held.find(gpu); here != held.end()) account.strangers[id] = here->second;
   }
-  conductor_->on_look(look_of(gpu, *told, account, around_->clock.now()));
+  common_.conductor->on_look(look_of(gpu, *told, account, common_.now()));
 }
 
-Bytes SlurmRemote::granted(SlurmId id, GpuId gpu) const {
-  const Job* const job = view().find(JobId(id));
+Bytes Figures::granted(SlurmId id, GpuId gpu) const {
+  const Job* const job = common_.view().find(JobId(id));
   if (job == nullptr) return Bytes(0);
   const auto share = std::ranges::find(job->grant.shares, gpu, &Share::gpu);
   return share == job->grant.shares.end() ? Bytes(0) : share->granted;
