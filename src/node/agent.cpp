@@ -19,8 +19,8 @@
 #include <optional>
 #include <set>
 
+#include "daemon/machine/machine.hpp"
 #include "daemon/notices/notify.hpp"
-#include "daemon/site/machine.hpp"
 #include "node/jobs.hpp"
 #include "posix/descriptor.hpp"
 #include "posix/error.hpp"

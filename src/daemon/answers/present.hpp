@@ -15,8 +15,8 @@
 #include "daemon/limits/limits.hpp"
 #include "daemon/limits/mps.hpp"
 #include "daemon/loop/processes.hpp"
+#include "daemon/machine/machine.hpp"
 #include "daemon/settings/roles.hpp"
-#include "daemon/site/machine.hpp"
 #include "live/keeper.hpp"
 #include "live/watcher.hpp"
 

@@ -12,7 +12,7 @@
 #include "core/codec.hpp"
 #include "core/words.hpp"
 #include "daemon/loop/processes.hpp"
-#include "daemon/site/machine.hpp"
+#include "daemon/machine/machine.hpp"
 
 namespace berth::daemon {
 

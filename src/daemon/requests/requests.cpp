@@ -7,9 +7,9 @@
 
 #include "core/job_fields.hpp"
 #include "core/limits.hpp"
+#include "daemon/machine/order.hpp"
 #include "daemon/requests/admit.hpp"
 #include "daemon/requests/job_fields.hpp"
-#include "daemon/site/order.hpp"
 #include "shim/inherited.hpp"
 
 namespace berth::daemon {

@@ -9,8 +9,8 @@
 
 #include "core/text.hpp"
 #include "daemon/limits/own_cgroup.hpp"
+#include "daemon/machine/order.hpp"
 #include "daemon/settings/known_gpus.hpp"
-#include "daemon/site/order.hpp"
 #include "gpu/kept_gpus.hpp"
 #include "posix/small_file.hpp"
 

@@ -22,9 +22,9 @@
 #include "daemon/limits/limit_signals.hpp"
 #include "daemon/limits/limits.hpp"
 #include "daemon/limits/mps.hpp"
-#include "daemon/site/executor.hpp"
-#include "daemon/site/faults.hpp"
-#include "daemon/site/probe.hpp"
+#include "daemon/machine/executor.hpp"
+#include "daemon/machine/faults.hpp"
+#include "daemon/machine/probe.hpp"
 #include "daemon/site/site.hpp"
 
 namespace berth::daemon {

@@ -1,4 +1,4 @@
-#include "daemon/site/probe.hpp"
+#include "daemon/machine/probe.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "daemon/attempts/hints.hpp"
+#include "daemon/machine/machine.hpp"
 #include "daemon/settings/options.hpp"
-#include "daemon/site/machine.hpp"
 #include "live/ports.hpp"
 #include "shim/order.hpp"
 

@@ -1,4 +1,4 @@
-#include "daemon/site/order.hpp"
+#include "daemon/machine/order.hpp"
 
 #include <sys/stat.h>
 
@@ -10,7 +10,7 @@
 
 #include "daemon/attempts/hints.hpp"
 #include "daemon/attempts/launcher.hpp"
-#include "daemon/site/slurm_variables.hpp"
+#include "daemon/machine/slurm_variables.hpp"
 #include "live/keeper.hpp"
 #include "shim/inherited.hpp"
 

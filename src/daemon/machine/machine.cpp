@@ -1,4 +1,4 @@
-#include "daemon/site/machine.hpp"
+#include "daemon/machine/machine.hpp"
 
 #include <sys/sysinfo.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // Goal: what is left of an attempt that ended while no berthd ran is judged as one that ends under
 // it: by the configured words, and never for GPU memory where the job has no GPUs.
-#include "daemon/site/host.hpp"
+#include "daemon/machine/host.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "daemon/site/slurm_variables.hpp"
+#include "daemon/machine/slurm_variables.hpp"
 
 #include <unistd.h>
 
@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include "daemon/site/machine.hpp"
-#include "daemon/site/order.hpp"
+#include "daemon/machine/machine.hpp"
+#include "daemon/machine/order.hpp"
 
 namespace berth::daemon {
 

@@ -1,4 +1,4 @@
-#include "daemon/site/host.hpp"
+#include "daemon/machine/host.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@
 #include "daemon/attempts/launcher.hpp"
 #include "daemon/attempts/snapshot_child.hpp"
 #include "daemon/loop/clock.hpp"
-#include "daemon/site/executor.hpp"
+#include "daemon/machine/executor.hpp"
 #include "posix/descriptor.hpp"
 #include "posix/error.hpp"
 

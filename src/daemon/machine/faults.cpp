@@ -1,4 +1,4 @@
-#include "daemon/site/faults.hpp"
+#include "daemon/machine/faults.hpp"
 
 #include <chrono>
 #include <condition_variable>

@@ -1,4 +1,4 @@
-#include "daemon/site/executor.hpp"
+#include "daemon/machine/executor.hpp"
 
 #include <unistd.h>
 
@@ -7,8 +7,8 @@
 #include <set>
 #include <utility>
 
-#include "daemon/site/order.hpp"
-#include "daemon/site/slurm_variables.hpp"
+#include "daemon/machine/order.hpp"
+#include "daemon/machine/slurm_variables.hpp"
 
 namespace berth::daemon {
 
