@@ -62,7 +62,8 @@ TEST_F(SlurmCommands, SbatchTakesScriptsFromFilesInputAndOptions) {
 TEST_F(SlurmCommands, ACommentIsKept) {
   expect(
       "sbatch -Q --comment='try 7' -o /dev/null --wrap=true; berth submit --comment b -- true;"
-      "berth wait 1 2 >w; sacct -X -n -P -o Comment -j 1,2; berth show 1 | grep ^comment | tr -s ' '",
+      "berth wait 1 2 >w; sacct -X -n -P -o Comment -j 1,2; berth show 1 | grep ^comment | tr -s ' "
+      "'",
       "2\ntry 7\nb\ncomment try 7\n");
 }
 
