@@ -258,10 +258,12 @@ TEST(Restart, AGpuThatIsGoneIsAFailedOne) {
   rig.wait_for(stays, "running");
   EXPECT_EQ(rig.stop(), 0);
   rig.start({"--emulate", "2x24GiB"});
-  const Json gpus = rig.request("GET", "/v1/gpus").body["gpus"];
-  ASSERT_EQ(gpus.size(), 3U);
+  Json gpus;
+  eventually("its first step is taken", [&] {
+    gpus = rig.request("GET", "/v1/gpus").body["gpus"];
+    return gpus.size() == 3 && gpus[2]["healthy"] == false;
+  });
   EXPECT_EQ(gpus[1]["healthy"], true);
-  EXPECT_EQ(gpus[2]["healthy"], false);
   EXPECT_EQ(gpus[2]["problem"], "gone: the driver lists it no more");
   EXPECT_EQ(gpus[2]["tenants"][0]["job"], stays);
   EXPECT_EQ(rig.job(first)["state"], "running");
