@@ -46,7 +46,7 @@ inline auto members(ArrayPlace& v) { return std::tie(v.first, v.task, v.tasks, v
 inline auto members(Saving& v) { return std::tie(v.signal, v.grace); }
 inline auto members(Conditions& v) {
   return std::tie(v.after, v.begin, v.array, v.unique, v.requeue_on, v.requeues,
-                  v.requeue_on_gpu_failure, v.on_preempt, v.comment);
+                  v.requeue_on_gpu_failure, v.on_preempt);
 }
 inline auto members(JobSpec& v) {
   return std::tie(v.user, v.request, v.duration_class, v.time_limit, v.estimate, v.vram_estimate,

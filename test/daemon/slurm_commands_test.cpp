@@ -59,14 +59,6 @@ TEST_F(SlurmCommands, SbatchTakesScriptsFromFilesInputAndOptions) {
          "1|COMPLETED|0:0\n3|FAILED|3:0\n4|FAILED|0:9\n");
 }
 
-TEST_F(SlurmCommands, ACommentIsKept) {
-  expect(
-      "sbatch -Q --comment='try 7' -o /dev/null --wrap=true; berth submit --comment b -- true;"
-      "berth wait 1 2 >w; sacct -X -n -P -o Comment -j 1,2; berth show 1 | grep ^comment | tr -s ' "
-      "'",
-      "2\ntry 7\nb\ncomment try 7\n");
-}
-
 /// The doors have a table each of what an option tells; berthd has all the rest.
 TEST_F(SlurmCommands, AScriptIsToldTheSameByEitherDoor) {
   // Of one job alone; and how many cores, since berth leaves out that a job has several tasks.

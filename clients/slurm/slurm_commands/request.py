@@ -383,8 +383,6 @@ def body(command, options, name):
     elif "mem-per-cpu" in options:
         made["mem_bytes"] = checked(command, options, "mem-per-cpu", mebibytes) * cpus << 20
     made.update(notice(options))
-    if options.get("comment"):
-        made["comment"] = options["comment"]
     if "time" in options:
         limit = checked(command, options, "time", seconds)
         if limit is not None:

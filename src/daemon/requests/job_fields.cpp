@@ -350,16 +350,19 @@ static_assert(std::ranges::all_of(kReaders,
 
 }  // namespace
 
-std::string nearest_field(std::string_view key) {
+std::string nearest_field(std::string_view key, FieldSet when) {
   std::vector<std::string> names;
-  for (const JobField& field : kJobFields) names.emplace_back(field.name);
+  for (const JobField& field : kJobFields) {
+    if (field.set >= when) names.emplace_back(field.name);
+  }
   return did_you_mean(key, names);
 }
 
 Expected<void> read_field(JobFields& fields, const std::string& key, Json& value) {
   const JobField* const field = find_job_field(key);
   if (field == nullptr) {
-    return wrong(key, "unknown key; doc/openapi.yaml names all" + nearest_field(key));
+    return wrong(key, "unknown key; doc/openapi.yaml names all" +
+                          nearest_field(key, FieldSet::AtSubmission));
   }
   if (const FieldReader* const reader = reader_of(key)) return reader->read(fields, *field, value);
   if (field->member.set_text != nullptr) {

@@ -12,6 +12,7 @@
 
 #include "core/error.hpp"
 #include "core/job.hpp"
+#include "core/job_fields.hpp"
 #include "daemon/requests/request_json.hpp"
 #include "live/keeper.hpp"
 
@@ -31,8 +32,8 @@ struct JobFields {
   Duration warns_before() const { return warn_before.value_or(minutes(1)); }
 };
 
-/// `; did you mean gpus?`, or "" for a key that is near none.
-std::string nearest_field(std::string_view key);
+/// `; did you mean gpus?`, of those that may be set then; "" for a key that is near none.
+std::string nearest_field(std::string_view key, FieldSet when);
 
 /// Reads a key of a submission. Errors: InvalidArgument naming key, value and limit.
 Expected<void> read_field(JobFields& fields, const std::string& key, Json& value);

@@ -99,7 +99,7 @@ Expected<Change> read_change(Json& json) {
         valid += (valid.empty() ? "" : ", ") + std::string(one.name);
       }
       return wrong(key, "cannot be changed; valid keys: " + valid +
-                            (field == nullptr ? nearest_field(key) : ""));
+                            (field == nullptr ? nearest_field(key, FieldSet::WhileItWaits) : ""));
     }
     if (auto done = read_field(fields, key, value); !done) return std::unexpected(done.error());
     change.fields.push_back(field);
