@@ -1,3 +1,5 @@
+// How a Keeper comes to be: it opens the journal, goes on from its last snapshot, and compares what
+// was with the cluster and the rules of this start.
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
@@ -17,8 +19,7 @@ namespace {
 
 /// Where the policy of that name remembers other things in this build, it begins without memory;
 /// where there is none of that name or with those keys, the usual one stands in for it until the
-/// rules of this start are taken over.
-/// Jobs that no engine can go on with are left out, and named.
+/// rules of this start are taken over. Jobs that no engine can go on with are left out, and named.
 Expected<Salvaged> engine_of(const journal::Snapshot& snapshot) {
   auto policy = make_policy(snapshot.policy, snapshot.place);
   if (policy) {
