@@ -4,10 +4,10 @@
 #pragma once
 
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
 
+#include "daemon/loop/json_text.hpp"
 #include "engine/forecast.hpp"
 #include "engine/hint.hpp"
 
@@ -27,12 +27,12 @@ class Adviser {
 
   /// Of a job that waits, for which this was predicted: the cheapest first. None for one that
   /// starts at once.
-  nlohmann::json of_job(JobId job, const Forecast& found) const;
+  Json of_job(JobId job, const Forecast& found) const;
   /// The same of a job that does not exist.
-  nlohmann::json of_wish(const JobSpec& spec, const Forecast& found) const;
+  Json of_wish(const JobSpec& spec, const Forecast& found) const;
   /// Of all that wait, but for those that start at once: the cheapest hint alone that starts the
   /// job at once, and of jobs that ask alike for the first.
-  nlohmann::json of_all(const std::vector<PredictedStart>& starts) const;
+  Json of_all(const std::vector<PredictedStart>& starts) const;
 
  private:
   struct Subject {

@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -20,6 +19,7 @@
 #include "core/error.hpp"
 #include "core/job.hpp"
 #include "daemon/answers/adviser.hpp"
+#include "daemon/loop/json_text.hpp"
 #include "engine/forecast.hpp"
 #include "engine/hint.hpp"
 #include "http/server.hpp"
@@ -107,10 +107,9 @@ class Forecaster {
   http::Response dry_run(Engine engine, const Waiting& waiting, const std::stop_token& stop) const;
   http::Response each_start(Engine engine, const Waiting& waiting, const std::stop_token& stop);
   static Version version_of(const Engine& engine);
-  bool look_ahead(nlohmann::json& json, ForwardRun& run, const Waiting& waiting,
+  bool look_ahead(Json& json, ForwardRun& run, const Waiting& waiting,
                   const std::stop_token& stop) const;
-  void speak_of_place(nlohmann::json& json, JobId job, const Forecast& found,
-                      const Waiting& waiting) const;
+  void speak_of_place(Json& json, JobId job, const Forecast& found, const Waiting& waiting) const;
   /// Good while `waiting` is.
   Adviser adviser(const Waiting& waiting, const std::stop_token& stop) const;
   Expected<Engine> engine_of(const Waiting& waiting) const;

@@ -14,6 +14,7 @@
 #include "daemon/limits/device_files.hpp"
 #include "daemon/limits/limits.hpp"
 #include "daemon/limits/mps.hpp"
+#include "daemon/loop/json_text.hpp"
 #include "daemon/loop/processes.hpp"
 #include "daemon/machine/machine.hpp"
 #include "daemon/settings/roles.hpp"
@@ -21,8 +22,6 @@
 #include "live/watcher.hpp"
 
 namespace berth::daemon {
-
-using Json = nlohmann::json;
 
 /// JSON text; bytes that are no UTF-8 are replaced.
 std::string to_body(const Json& json);

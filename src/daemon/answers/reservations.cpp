@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "daemon/loop/json_text.hpp"
+
 namespace berth::daemon {
 
 namespace {
-
-using Json = nlohmann::json;
 
 Json at_json(Instant at) {
   return at == kNever ? Json() : Json(static_cast<double>(micros(at)) / 1e6);

@@ -1,12 +1,12 @@
 // GPUs that are reserved for users, as requests name them and answers show them.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/view.hpp"
+#include "daemon/loop/json_text.hpp"
 #include "daemon/loop/processes.hpp"
 
 namespace berth::daemon {
@@ -26,11 +26,11 @@ std::string drained_as(const std::string& by, Instant until, Instant now);
 std::string conflict_of(const Reservation& made, const ClusterView& view);
 
 /// `{id, gpus, users, text, from_at, until_at, by, reason, in_force}`.
-nlohmann::json reservation_json(ReservationId id, const ClusterView& view, UserNames& names);
+Json reservation_json(ReservationId id, const ClusterView& view, UserNames& names);
 /// All of them, the first to begin first.
-nlohmann::json reservations_json(const ClusterView& view, UserNames& names);
+Json reservations_json(const ClusterView& view, UserNames& names);
 /// `{job, user, gpus, ends_by_at}`: the jobs of others on its GPUs that may be there when it
 /// begins; ends_by_at is null of one without a time limit.
-nlohmann::json in_the_way(const Reservation& made, const ClusterView& view, UserNames& names);
+Json in_the_way(const Reservation& made, const ClusterView& view, UserNames& names);
 
 }  // namespace berth::daemon

@@ -28,7 +28,7 @@ void append_json(std::string& out, std::string_view text) {
     out += '"';
     return;
   }
-  out += nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  out += Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 void append_millionths(std::string& out, std::int64_t value) {

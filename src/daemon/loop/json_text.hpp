@@ -1,14 +1,17 @@
-// JSON written straight into a text, for lists of jobs: a tree of values first costs ten times as
-// much.
+// JSON: a tree of values, and JSON written straight into a text, for lists of jobs, where a tree first
+// costs ten times as much.
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
 #include "core/time.hpp"
 
 namespace berth::daemon {
+
+using Json = nlohmann::json;
 
 /// Appends `"text"`; bytes that are no UTF-8 are replaced.
 void append_json(std::string& out, std::string_view text);

@@ -11,6 +11,7 @@
 
 #include "core/codec.hpp"
 #include "core/words.hpp"
+#include "daemon/loop/json_text.hpp"
 #include "daemon/loop/processes.hpp"
 #include "daemon/machine/machine.hpp"
 
@@ -21,8 +22,6 @@ inline auto members(Message& v) {
 }
 
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr std::size_t kMostSaid = 500;             ///< Of what a failed program wrote.
 constexpr auto kNobodys = static_cast<uid_t>(-1);  ///< Its slices are no user's.

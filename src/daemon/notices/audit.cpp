@@ -16,11 +16,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "daemon/loop/json_text.hpp"
+
 namespace berth::daemon {
 
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr std::size_t kMostAsked = 2000;  ///< Bytes of a body that are kept.
 constexpr std::size_t kMostWhy = 500;

@@ -11,8 +11,6 @@ namespace berth::daemon {
 
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr std::size_t kUsageRowsAtOnce = 64;
 
 /// In local time, as people who read it reckon.

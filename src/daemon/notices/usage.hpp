@@ -6,7 +6,6 @@
 #include <array>
 #include <functional>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "core/error.hpp"
 #include "core/job.hpp"
 #include "core/time.hpp"
+#include "daemon/loop/json_text.hpp"
 #include "journal/store.hpp"
 #include "live/keeper.hpp"
 
@@ -39,7 +39,7 @@ class UsageSums {
   /// Adds jobs for as long as `has_time()`, one at least. Returns: whether there is more to add.
   Expected<bool> advance(const std::function<bool()>& has_time);
   /// `[{user, month, ...}]` by user, then month. Requires: advance() has returned false.
-  nlohmann::json take(const std::function<std::string(UserId)>& name_of) const;
+  Json take(const std::function<std::string(UserId)>& name_of) const;
 
  private:
   using Key = std::pair<UserId, int>;  ///< The month: its year times 12, and its number from 0.

@@ -14,10 +14,9 @@
 #include "core/label.hpp"
 #include "core/time.hpp"
 #include "core/words.hpp"
+#include "daemon/loop/json_text.hpp"
 
 namespace berth::daemon {
-
-using Json = nlohmann::json;
 
 /// Errors: BadData for what is not a JSON object of at most a few levels.
 Expected<Json> parse_object(std::string_view body);

@@ -22,6 +22,7 @@
 #include "daemon/limits/limit_signals.hpp"
 #include "daemon/limits/limits.hpp"
 #include "daemon/limits/mps.hpp"
+#include "daemon/loop/json_text.hpp"
 #include "daemon/machine/executor.hpp"
 #include "daemon/machine/faults.hpp"
 #include "daemon/machine/probe.hpp"
@@ -55,7 +56,7 @@ class ShimSite : public Site {
   }
   std::string why_no_mps() const override { return mps_->why_not(); }
   Enforcers enforcers() const override;
-  nlohmann::json examine(const Daemon& daemon) const override;  // doctor.cpp
+  Json examine(const Daemon& daemon) const override;  // doctor.cpp
 
   // For examine(). Require: attach().
   const Limits& limits() const { return *limits_; }

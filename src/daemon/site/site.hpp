@@ -8,7 +8,6 @@
 
 #include <functional>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +16,7 @@
 #include "core/error.hpp"
 #include "daemon/answers/present.hpp"
 #include "daemon/loop/clock.hpp"
+#include "daemon/loop/json_text.hpp"
 #include "daemon/loop/loop.hpp"
 #include "daemon/machine/machine.hpp"
 #include "daemon/notices/audit.hpp"
@@ -108,7 +108,7 @@ class Site {
     return {.cgroup_of = [](JobId, Attempt) { return std::string(); }};
   }
   /// What `doctor` says: a list of checks.
-  virtual nlohmann::json examine(const Daemon& daemon) const = 0;
+  virtual Json examine(const Daemon& daemon) const = 0;
 };
 
 /// Tells the site of steps before their effects are performed, then the others.
