@@ -1,5 +1,5 @@
-// JSON: a tree of values, and JSON written straight into a text, for lists of jobs, where a tree first
-// costs ten times as much.
+// JSON: a tree of values, and text that is written straight, for lists of jobs: a tree first would
+// cost ten times as much.
 #pragma once
 
 #include <cstdint>
