@@ -193,8 +193,11 @@ inline constexpr auto kJobFields = [] {
       {"gpu_indices", List, FieldRange{1, kMostInSet}, "", WhileItWaits, Always, kReadApart,
        FieldOption{"--gpu-index", "GPUS"},
        "Accepted GPUs, as 0,2 or 0-3; without --gpus all of them."},
-      {"share", Text, kNoRange, "", AtSubmission, Never, kReadApart, FieldOption{"--share", "MODE"},
-       "exclusive, timeslice, mps, or mig:PROFILE: an instance like mig:3g.40gb."},
+      {"share", Text, kNoRange, "", WhileItWaits, IfSaid, kReadApart,
+       FieldOption{"--share", "MODE"},
+       "When to join other jobs: now, patient or never; and how, as now,mps: timeslice, mps or "
+       "mig:PROFILE, an instance like mig:3g.40gb.",
+       "share"},
       {"gpu_milli", Count, FieldRange{1, kWholeGpu.raw()}, "", AtSubmission, IfSaid,
        number_of_gpus<&GpuRequest::milli>(), FieldOption{"--gpu-milli", "N"},
        "Thousandths of each GPU's compute.", "GPU milli"},

@@ -19,7 +19,7 @@
 namespace berth {
 
 // The largest value of each enumeration: a reader refuses what lies beyond.
-constexpr Sharing last_of(Sharing) { return Sharing::Alone; }
+constexpr Sharing last_of(Sharing) { return Sharing::AtOnce; }
 constexpr Nearness last_of(Nearness) { return Nearness::System; }
 constexpr ShareMode last_of(ShareMode) { return ShareMode::Mig; }
 constexpr AdmissionMode last_of(AdmissionMode) { return AdmissionMode::None; }

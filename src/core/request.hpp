@@ -9,8 +9,13 @@
 
 namespace berth {
 
-/// Whether a job's GPUs may have other tenants.
-enum class Sharing : std::uint8_t { Shared, Alone };
+/// Whether a job's GPUs may have other tenants, and whether a gate may let it wait before it joins
+/// some (policy/gate/idle.cpp). Users say `patient`, `never` and `now` (words.hpp).
+enum class Sharing : std::uint8_t {
+  Shared,  ///< As the policy has it.
+  Alone,   ///< No other job on them.
+  AtOnce,  ///< As soon as there is memory for it.
+};
 
 /// How a GPU serves several tenants.
 enum class ShareMode : std::uint8_t {

@@ -31,6 +31,9 @@ constexpr auto words_of(After) {
 constexpr auto words_of(DurationClass) {
   return std::to_array<std::string_view>({"short", "medium", "long", "service"});
 }
+constexpr auto words_of(Sharing) {
+  return std::to_array<std::string_view>({"patient", "never", "now"});
+}
 
 template <class Enum>
 constexpr std::string_view word_for(Enum value) {

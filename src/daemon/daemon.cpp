@@ -163,6 +163,7 @@ Daemon::Daemon(const Options& options, Machine machine, std::unique_ptr<Host> ho
                live::Keeper keeper, std::unique_ptr<Site> site)
     : options_(options),
       default_cpu_(options.default_cpu),
+      sharing_(options.sharing),
       machine_(std::move(machine)),
       given_(given_of(options.given, machine_.devices.list)),
       host_(std::move(host)),
@@ -413,6 +414,7 @@ Expected<Daemon::Reloaded> Daemon::reload() {
   // What [users] and [groups] come to.
   options_.rules.settings.user_limits = fresh->rules.settings.user_limits;
   options_.retention.of_users = fresh->retention.of_users;
+  options_.sharing.of_users = fresh->sharing.of_users;
   const live::Rules& rules = options_.rules;
   if (rules.settings != view.settings()) done.inputs.emplace_back(Configured{rules.settings});
   if (rules.bounds != view.preemption_bounds()) done.inputs.emplace_back(Bounded{rules.bounds});
@@ -422,6 +424,8 @@ Expected<Daemon::Reloaded> Daemon::reload() {
   overuse_->set(options_.overuse);
   retention_->set(options_.retention);
   default_cpu_ = options_.default_cpu;
+  const std::lock_guard lock(sharing_mutex_);
+  sharing_ = options_.sharing;
   return done;
 }
 

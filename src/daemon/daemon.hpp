@@ -7,6 +7,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -105,6 +106,11 @@ class Daemon {
   const Machine& machine() const { return machine_; }
   const Options& options() const { return options_; }
   CpuMilli default_cpu() const { return default_cpu_; }  // from any thread
+  /// As SharingRules::of(); from any thread.
+  std::optional<Sharing> default_sharing(UserId user) const {
+    const std::lock_guard lock(sharing_mutex_);
+    return sharing_.of(user);
+  }
   Logs& logs() { return *logs_; }
   Audit& audit() { return audit_; }  // from any thread
   const Retention& retention() const { return *retention_; }
@@ -136,7 +142,9 @@ class Daemon {
   Expected<void> sync();
 
   Options options_;
-  std::atomic<CpuMilli> default_cpu_;  ///< A reload changes it while bodies are read.
+  std::atomic<CpuMilli> default_cpu_;  ///< A reload changes it while bodies are read,
+  mutable std::mutex sharing_mutex_;
+  SharingRules sharing_;  ///< and this.
   std::function<Expected<Options>()> read_;
   Machine machine_;
   GivenGpus given_;

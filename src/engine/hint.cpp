@@ -67,6 +67,7 @@ class HintSearch {
       : question_(question), source_(source), looks_(looks) {}
 
   std::vector<Hint> find() {
+    if (asks_for_gpus() && may(Wanting::Share)) share();
     if (may(Wanting::Priority) && question_.next_priority > 0) priority();
     if (may(Wanting::Time)) times();
     if (asks_for_gpus() && may(Wanting::Vram)) sizes();
@@ -193,6 +194,15 @@ class HintSearch {
     note(scale.what, scale.of(best.at), std::move(best.answered), scale.loss(scale.cut(best.at)));
   }
 
+  /// It asks for nothing less, so it is the cheapest. It opens the places there are now, and makes
+  /// none: nothing is asked of it ahead.
+  void share() {
+    if (looks_ == Looks::Ahead || gpu().sharing != Sharing::Shared) return;
+    JobSpec spec = question_.spec;
+    spec.request.gpu.sharing = Sharing::AtOnce;
+    single(Wanting::Share, spec, 10);
+  }
+
   void priority() {
     JobSpec spec = question_.spec;
     spec.priority = question_.next_priority;
@@ -237,10 +247,10 @@ class HintSearch {
     const Bytes whole = is_whole ? most : gpu().vram;
     const Bytes least(whole.raw() / (is_whole ? 8 : 2));
     const auto values = between(typed_sizes(whole), least, whole);
-    const auto with_size = [&spec](Bytes size) {
+    const auto with_size = [&spec, is_alone](Bytes size) {
       JobSpec made = spec;
       made.request.gpu.vram = size;
-      made.request.gpu.sharing = Sharing::Shared;
+      if (is_alone) made.request.gpu.sharing = Sharing::Shared;
       return made;
     };
     const auto with = [&](std::size_t at) { return with_size(values[at]); };

@@ -21,6 +21,7 @@ GateFactory exclusive, idle, local, mps, yield;
 struct IdleRule {
   std::int64_t below_percent;
   Duration after;                    ///< A job that has waited this long may share any GPU,
+  Duration unknown = minutes(5);     ///< one whose run time is not known (classes.hpp) this long,
   std::int64_t patience_milli = -1;  ///< or so many thousandths of its run time; -1: no less.
   ClassBounds classes = {};          ///< Of jobs whose run time is not known.
 };

@@ -77,6 +77,15 @@ inline constexpr Key kShareAfterKey{.name = "share_after",
                                     .least = 0,
                                     .most = kYear,
                                     .what = "A job that has waited this long may share any GPU."};
+inline constexpr Key kShareUnknownAfterKey{
+    .name = "share_unknown_after",
+    .type = KeyType::Time,
+    .usual = "5m",
+    .least = 0,
+    .most = kYear,
+    .what =
+        "So may a job that has waited this long, is of class medium and has neither an estimate "
+        "nor a time limit."};
 inline constexpr Key kShareBelowKey{
     .name = "share_below_percent",
     .type = KeyType::Percent,

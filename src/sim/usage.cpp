@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kGpuMilli = 1000;
 
 std::int64_t share_of(const GpuRequest& asked) {
-  const bool is_part = asked.sharing == Sharing::Shared && asked.milli > GpuMilli(0);
+  const bool is_part = asked.sharing != Sharing::Alone && asked.milli > GpuMilli(0);
   return is_part ? std::min(asked.milli.raw(), kGpuMilli) : kGpuMilli;
 }
 

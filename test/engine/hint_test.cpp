@@ -124,6 +124,21 @@ TEST_F(Hints, OfAShortWaitCostNoMoreThanHalf) {
   EXPECT_THAT(starts_at(kStart + seconds(100)), IsEmpty());
 }
 
+/// It has to ask for nothing less.
+TEST_F(Hints, ToShareAtOnceWhereAGateHoldsIt) {
+  use("fifo-skip+idle", 1);
+  submit(of(8_GiB, hours(10)));
+  engine_->step(kStart, std::vector<Input>{Measured{.gpu = GpuId(0), .utilisation = 100}});
+  const JobId waits = submit(of(4_GiB, hours(10)));
+  const auto found = hints(waits);
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found[0].what, Wanting::Share);
+  EXPECT_EQ(found[0].spec.request.gpu.sharing, Sharing::AtOnce);
+  EXPECT_EQ(found[0].start, kStart);
+  EXPECT_THAT(found[0].placement.gpus, ElementsAre(GpuId(0)));
+  EXPECT_TRUE(starts_with(waits, found[0]));
+}
+
 TEST_F(Hints, NeverALimitBelowTheEstimate) {
   use("easy", 2);
   submit(of(14_GiB, minutes(39)));

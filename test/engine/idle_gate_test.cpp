@@ -29,6 +29,10 @@ class IdleGate : public testing::Test {
     submitted.spec.request.gpu.vram = 4_GiB;
     return submitted;
   }
+  static Submitted at_once(Submitted job) {
+    job.spec.request.gpu.sharing = Sharing::AtOnce;
+    return job;
+  }
   void step(Instant now, std::vector<Input> inputs) { engine_.step(now, inputs); }
   void utilisation(std::int16_t percent, Instant at = kStart) {
     step(at, {Measured{.gpu = GpuId(0), .utilisation = percent}});
@@ -63,6 +67,42 @@ TEST_F(IdleGate, NorOfOneThatBeginsInTheSamePass) {
   EXPECT_TRUE(has_berth(2));
   EXPECT_FALSE(has_berth(3));
   EXPECT_EQ(engine_.effects().wake_at, later + minutes(1));
+}
+
+TEST_F(IdleGate, AJobThatSharesAtOnceIsNotHeld) {
+  utilisation(0);
+  step(kStart, {job(2), at_once(job(3))});  // the first one has just begun
+  EXPECT_FALSE(has_berth(2));
+  EXPECT_TRUE(has_berth(3)) << "nor does it stand behind the other, which asks for as much";
+  utilisation(100, kStart + seconds(1));
+  step(kStart + seconds(1), {at_once(job(4))});
+  EXPECT_TRUE(has_berth(4));
+}
+
+TEST_F(IdleGate, NorOneThatSaysSoWhileItWaits) {
+  utilisation(100);
+  step(kStart, {job(2)});
+  ASSERT_FALSE(has_berth(2));
+  step(kStart, {Updated{.job = JobId(2), .spec = at_once(job(2)).spec}});
+  EXPECT_TRUE(has_berth(2));
+}
+
+TEST_F(IdleGate, AnUnknownRunTimeCountsAsMinutes) {
+  Engine engine(cluster(), {}, *make_policy("fifo-skip+idle", "first-fit"));
+  const auto step = [&](const Input& input) {
+    engine.step(kStart, std::vector<Input>{input});
+  };
+  const auto until = [&](std::uint64_t id) {
+    return engine.refused(JobId(id)).value_or(Refused{}).refusal.until;
+  };
+  step(job(1));
+  step(Measured{.gpu = GpuId(0), .utilisation = 100});
+  Submitted of_long = job(3);
+  of_long.spec.duration_class = DurationClass::Long;
+  step(of_long);
+  step(job(2));
+  EXPECT_EQ(until(2), kStart + minutes(5));
+  EXPECT_EQ(until(3), kStart + hours(6)) << "it has said that it is long";
 }
 
 TEST_F(IdleGate, AShortJobDoesNotWaitUntilThatIsKnown) {

@@ -221,6 +221,7 @@ class Reader {
       if (key == "processes") return gpu.processes = static_cast<std::int32_t>(number(value)), true;
       if (key == "share") return gpu.milli = GpuMilli(number(value)), true;
       if (key == "alone") return gpu.sharing = Sharing::Alone, true;
+      if (key == "now") return gpu.sharing = Sharing::AtOnce, true;
       if (key == "user") return job.spec.user = UserId(user(value)), true;
       if (key == "priority") {
         return job.spec.priority = static_cast<std::int32_t>(number(value)), true;

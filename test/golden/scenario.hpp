@@ -8,7 +8,7 @@
 //   place best-fit                    consolidated unless stated
 //   service 10 90 3000
 //   settings guard=512MiB user-gpus=4 user-jobs=2 half-life=7d admission=declared
-//   job a at=0 gpus=2 run=100         vram= processes= alone user= estimate= limit= class= cpu=
+//   job a at=0 gpus=2 run=100         vram= processes= alone now user= estimate= limit= class= cpu=
 //                                     host= priority= min= max= saves
 //   at 50 cancel a                    also: hold a, release a, gpu n0:1 down, gpu n0:1 up,
 //                                     reserve n0:1 for 7 from 100 until 200 (for a user),

@@ -393,6 +393,8 @@ def body(command, options, name):
         made["class"] = options["class"]
     if options.get("exclusive") == "":  # not =user, nor =mcs: those share with some
         made["exclusive"] = bool(count)
+    elif "oversubscribe" in options and count:
+        made["share"] = "now"
     if "begin" in options:
         made["begin_at"] = begin_at(command, options["begin"])
     if "dependency" in options:

@@ -320,6 +320,8 @@ constexpr std::string_view kSubmit = R"({
   "output": {"type": "string", "description": "A file for its output; %j is its number."},
   "hold": {"type": "boolean", "description": "It waits for the tool release."},
   "exclusive": {"type": "boolean", "description": "No other job on its GPUs."},
+  "share": {"type": "string",
+            "description": "now: joins other jobs at once; patient: may wait first; never."},
   "dry_run": {"type": "boolean", "description": "Submit nothing; say when it would start."}})";
 constexpr std::string_view kLogs = R"({
   "job": {"type": ["integer", "string"], "description": "7, or \"643_5\" for a task of an array."},
@@ -338,6 +340,7 @@ constexpr std::string_view kUpdate = R"({
   "gpus": {"type": ["integer", "string"], "minimum": 1},
   "gpu_type": {"type": "string", "description": "The types that it accepts, as A100,H100."},
   "gpu_index": {"type": ["string", "integer"], "description": "The only GPUs that it accepts."},
+  "share": {"type": "string", "description": "now, patient or never: when it joins other jobs."},
   "name": {"type": "string"},
   "priority": {"type": ["integer", "string"]}})";
 constexpr std::string_view kSince = R"({

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/words.hpp"
 #include "daemon/answers/present.hpp"
 
 namespace berth::daemon {
@@ -46,6 +47,8 @@ Json change_json(const Hint& hint, const Cluster& cluster) {
       return {{"gpu_types", names_of(gpu.types, cluster)}};
     case Wanting::Only:
       return {{"gpu_indices", indices_of(gpus_in(gpu.only))}};
+    case Wanting::Share:
+      return {{"share", word_for(gpu.sharing)}};
   }
   return nullptr;
 }

@@ -176,9 +176,10 @@ Reading submit(Api& api, const Call& call) {
   }
   const auto is_dry = query_flag(request, "dry_run");
   if (!is_dry) return denied(is_dry.error());
-  auto job =
-      parse_submission(call.exchange->take_body(), request.peer,
-                       {.cpu = api.daemon.default_cpu(), .shrinks = api.daemon.options().shrinks});
+  auto job = parse_submission(call.exchange->take_body(), request.peer,
+                              {.cpu = api.daemon.default_cpu(),
+                               .shrinks = api.daemon.options().shrinks,
+                               .sharing = api.daemon.default_sharing(UserId(request.peer.user))});
   if (!job) return denied(job.error());
   const Kept kept(new Submitting{api, call.exchange, *is_dry, std::move(*job)});
   return [kept] { kept->job.after.empty() ? take(kept) : find_after(kept); };

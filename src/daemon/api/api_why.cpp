@@ -18,7 +18,8 @@ std::set<Wanting> fixed_here(const Daemon& daemon) {
                                        {Wanting::Types, "gpus"},
                                        {Wanting::Only, "gpus"},
                                        {Wanting::Time, "time_limit_seconds"},
-                                       {Wanting::Vram, "vram_bytes"}}) {
+                                       {Wanting::Vram, "vram_bytes"},
+                                       {Wanting::Share, "share"}}) {
     if (!daemon.site().why_fixed(field).empty()) fixed.insert(wanting);
   }
   return fixed;

@@ -127,9 +127,18 @@ Expected<void> check_clients(const JobFields& fields) {
   return wrong("share", "'mps' with 0 GPUs, needs 1 at least");
 }
 
+Expected<void> check_sharing(const JobFields& fields) {
+  if (!fields.sharing || !fields.exclusive) return {};
+  const bool is_alone = *fields.sharing == Sharing::Alone;
+  if (is_alone == *fields.exclusive) return {};
+  return wrong("share", "'" + std::string(word_for(*fields.sharing)) +
+                            "' with exclusive, which is " +
+                            (is_alone ? "false; never is true" : "true; that is never"));
+}
+
 constexpr auto kOfFields = std::to_array<FieldsCheck>(
     {check_warning, check_notice, check_command, check_variables, check_words, check_without_gpus,
-     check_unique, check_attended, check_indices, check_clients});
+     check_unique, check_attended, check_indices, check_clients, check_sharing});
 
 // ---- The GPUs of this machine ----------------------------------------------------------------
 
@@ -155,7 +164,7 @@ GpuTypes types_for(std::string_view share, const Cluster& cluster) {
 }
 
 Expected<void> keep_to_share(live::Submission& job, const Cluster& cluster) {
-  if (job.share.empty() || job.share == "exclusive") return {};
+  if (job.share.empty()) return {};
   GpuTypes& types = job.spec.request.gpu.types;
   const GpuTypes fitting = types_for(job.share, cluster);
   const GpuTypes left = types == 0 ? fitting : types & fitting;
@@ -320,8 +329,11 @@ Expected<void> check_waits(Updating& update) {
 
 Expected<void> check_has_gpus(Updating& update) {
   const bool has_gpus = update.asked.job.spec.request.gpu.count != GpuCount(0);
-  if (!update.asked.change.has("vram_bytes") || has_gpus) return {};
-  return update.named(wrong("vram_bytes", "it asks for no GPU"));
+  for (const char* const of_gpus : {"vram_bytes", "share"}) {
+    if (!update.asked.change.has(of_gpus) || has_gpus) continue;
+    return update.named(wrong(of_gpus, "it asks for no GPU"));
+  }
+  return {};
 }
 
 /// On a cluster some of it is what its resource manager was told.
@@ -375,7 +387,9 @@ Expected<void> change_rest(Updating& update) {
   const ArrayPlace& array = job.spec.conditions->array;
   if (change.has("name")) updated.name = change.said.name;
   if (updated.name && array.tasks > 0) *updated.name += "[" + std::to_string(array.task) + "]";
-  if (change.has("vram_bytes")) updated.spec.request.gpu.sharing = Sharing::Shared;
+  Sharing& sharing = updated.spec.request.gpu.sharing;
+  if (change.has("vram_bytes") && sharing == Sharing::Alone) sharing = Sharing::Shared;
+  if (change.has("share")) sharing = change.said.spec.request.gpu.sharing;
   for (const JobField* const field : change.fields) {
     const FieldMember& member = field->member;
     if (member.set_number != nullptr) {

@@ -15,6 +15,7 @@
 #include "core/limits.hpp"
 #include "core/saving_text.hpp"
 #include "core/suggest.hpp"
+#include "core/words.hpp"
 #include "gpu/probe.hpp"
 
 namespace berth::daemon {
@@ -235,15 +236,28 @@ Expected<void> read_indices(JobFields& fields, const JobField&, Json& value) {
 }
 
 Expected<void> read_share(JobFields& fields, const JobField&, Json& value) {
-  if (auto done = read_value("share", value, fields.job.share); !done) return done;
-  const std::string& share = fields.job.share;
-  const bool is_known = share == "exclusive" || share == "timeslice" || share == "mps" ||
-                        (share.starts_with("mig:") && share.size() > 4);
-  if (!is_known) {
-    return wrong("share", "'" + share.substr(0, 60) +
-                              "', must be exclusive, timeslice, mps or mig:PROFILE as mig:3g.40gb");
+  std::string text;
+  if (auto done = read_value("share", value, text); !done) return done;
+  const std::string shown = "'" + text.substr(0, 60) + "'";
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::string word = text.substr(at, end - at);
+    at = end + 1;
+    const auto when = from_word<Sharing>(word == "exclusive" ? "never" : word);
+    const bool is_how = word == "timeslice" || word == "mps" ||
+                        (word.starts_with("mig:") && word.size() > std::size("mig:") - 1);
+    if (!when && !is_how) {
+      return wrong("share", shown +
+                                ", must be now, patient or never, or timeslice, mps or mig:PROFILE "
+                                "as mig:3g.40gb, or one of each, as now,mps");
+    }
+    if (when ? fields.sharing.has_value() : !fields.job.share.empty()) {
+      return wrong("share", shown + " says twice " + (when ? "when" : "how"));
+    }
+    if (when) fields.sharing = when;
+    if (is_how) fields.job.share = word;
   }
-  if (share == "exclusive") fields.job.spec.request.gpu.sharing = Sharing::Alone;
+  if (fields.sharing) fields.job.spec.request.gpu.sharing = *fields.sharing;
   return {};
 }
 
@@ -254,13 +268,6 @@ Expected<void> read_vram(JobFields& fields, const JobField& field, Json& value) 
   const std::int64_t step = kProbeStep.raw();
   fields.job.spec.request.gpu.vram = Bytes((*bytes + step - 1) / step * step);
   return {};
-}
-
-Expected<void> read_exclusive(JobFields& fields, const JobField& field, Json& value) {
-  bool exclusive = false;
-  auto done = read_value(std::string(field.name), value, exclusive);
-  if (exclusive) fields.job.spec.request.gpu.sharing = Sharing::Alone;
-  return done;
 }
 
 Expected<void> read_attach_field(JobFields& fields, const JobField&, Json& value) {
@@ -309,7 +316,7 @@ constexpr auto kReaders = std::to_array<FieldReader>({
     {"command", field_in<&JobFields::job, &Submission::command, &live::Command::arguments>},
     {"directory", field_in<&JobFields::job, &Submission::command, &live::Command::directory>},
     {"environment", field_in<&JobFields::environment>},
-    {"exclusive", read_exclusive},
+    {"exclusive", field_in<&JobFields::exclusive>},
     {"gpu_indices", read_indices},
     {"gpu_types", field_in<&JobFields::job, &Submission::gpu_types>},
     {"held", field_in<&JobFields::job, &Submission::held>},

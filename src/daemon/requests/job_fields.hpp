@@ -26,6 +26,8 @@ struct JobFields {
   std::optional<Duration> warn_before = {};
   live::Notice notice = {};
   live::MoreOfProgram program = {};
+  std::optional<bool> exclusive = {};
+  std::optional<Sharing> sharing = {};  ///< As `share` says.
   bool says_environment = false;
 
   Conditions& conditions() { return job.spec.conditions.edit(); }

@@ -16,13 +16,26 @@ namespace berth::daemon {
 
 namespace {
 
+/// Somebody looks at a terminal, and a service has no end that its patience could be a part of.
+Sharing sharing_of(const JobFields& fields, const JobDefaults& defaults) {
+  if (fields.sharing) return *fields.sharing;
+  if (fields.exclusive.value_or(false)) return Sharing::Alone;
+  if (defaults.sharing) return *defaults.sharing;
+  const live::Submission& job = fields.job;
+  const bool is_attended = job.command.attach && job.command.attach->terminal;
+  const bool is_service = job.spec.duration_class == DurationClass::Service;
+  return is_attended || is_service ? Sharing::AtOnce : Sharing::Shared;
+}
+
 /// What is left out follows from what is said.
-void fill_in(live::Submission& job, const Json& said, const JobDefaults& defaults) {
+void fill_in(JobFields& fields, const Json& said, const JobDefaults& defaults) {
+  live::Submission& job = fields.job;
   GpuRequest& gpu = job.spec.request.gpu;
   const GpuCount indices(std::ssize(job.gpu_indices));
   if (indices > GpuCount(0) && !said.contains("gpus")) gpu.count = indices;
   if (gpu.max > GpuCount(0) && gpu.min == GpuCount(0)) gpu.min = gpu.count;
   if (gpu.min > GpuCount(0) && gpu.max == GpuCount(0)) gpu.max = gpu.count;
+  gpu.sharing = sharing_of(fields, defaults);
   if (gpu.count > GpuCount(0)) return;
   gpu.sharing = Sharing::Shared;
   if (!said.contains("cpus")) job.spec.request.cpu = defaults.cpu;
@@ -64,7 +77,7 @@ Expected<live::Submission> parse_submission(std::string_view body, const http::P
   for (auto& [key, value] : json->items()) {
     if (auto done = read_field(fields, key, value); !done) return std::unexpected(done.error());
   }
-  fill_in(job, *json, defaults);
+  fill_in(fields, *json, defaults);
   if (auto done = check_fields(fields); !done) return std::unexpected(done.error());
   if (fields.warn_signal != 0) {
     job.command.warning = live::Warning{fields.warn_signal, fields.warns_before()};
@@ -103,6 +116,10 @@ Expected<Change> read_change(Json& json) {
     }
     if (auto done = read_field(fields, key, value); !done) return std::unexpected(done.error());
     change.fields.push_back(field);
+  }
+  if (!fields.job.share.empty()) {
+    return wrong("share", "'" + fields.job.share.substr(0, 60) +
+                              "' cannot be changed; now, patient and never can");
   }
   change.said = std::move(fields.job);
   if (json.empty()) return fail(ErrorCode::InvalidArgument, "nothing is to be changed");

@@ -24,6 +24,8 @@ namespace berth::daemon {
 struct JobDefaults {
   CpuMilli cpu{0};           ///< Of a job without GPUs.
   std::set<UserId> shrinks;  ///< Users whose jobs' charges may fall to what they hold.
+  /// Of this user; none: patient, but of a service, and of a job that a terminal attends, at once.
+  std::optional<Sharing> sharing = std::nullopt;
 };
 
 /// POST /v1/jobs. Errors: InvalidArgument naming key, value and limit (`vram_bytes: 0, the least is

@@ -118,11 +118,18 @@ void take_larger(std::optional<Number>& known, const std::optional<Number>& othe
   if (is_larger) known = other;
 }
 
+/// Of several groups the one that lets jobs start soonest counts.
+void take_sooner(std::optional<Sharing>& known, const std::optional<Sharing>& other) {
+  const bool is_sooner = known == Sharing::Alone || other == Sharing::AtOnce;
+  if (other && (!known || is_sooner)) known = other;
+}
+
 void merge_limits(OwnLimits& known, const OwnLimits& other) {
   take_larger(known.gpus, other.gpus);
   take_larger(known.jobs, other.jobs);
   take_larger(known.weight_milli, other.weight_milli);
   take_larger(known.logs, other.logs);
+  take_sooner(known.share, other.share);
 }
 
 /// A table of tables, by the names of users or groups.
@@ -186,6 +193,11 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
     {"default_cpus", "1", kNow, kept_in<&Options::default_cpu>,
      "cores of a job without GPUs that states none; 0: any number of such jobs run at once",
      ConfigRange{0, kMostCores}},
+    {"share", "\"patient\"", kNow, kept_in<&Options::sharing, &SharingRules::of_all>,
+     "how a job shares its GPUs that does not say `--share`: `\"patient\"`: the policy may let it "
+     "wait before it joins other jobs (headroom.md), but not a job of class `service`, nor `berth "
+     "run` at a terminal; `\"now\"`: it joins them as soon as there is memory for it; "
+     "`\"never\"`: it has its GPUs alone; `share` in `users` and `groups` takes precedence"},
     {"again_after_overrun", "true", kNextStart, kept_in<&Options::again_after_overrun>,
      "a job that another job's overrun ended runs again, from its old place in the queue"},
     {"overuse", "\"keep\"", kNow, kept_in<&Options::overuse>,
@@ -334,7 +346,8 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
      "weights of users, from 0.001 to 100000, as `{alice = 2, 1007 = 0.5}`; a user without one has "
      "weight 1"},
     {"users", "", kNow, read_by<read_users, &Options::of_users>,
-     "limits and weights of single users, as `{alice = {jobs = 8, weight = 2}}`"},
+     "limits, weights and `share` of single users, as `{alice = {jobs = 8, weight = 2, share = "
+     "\"now\"}}`"},
     {"groups", "", kNow, read_by<read_groups, &Options::of_groups>,
      "the same for the members of groups, as `{students = {gpus = 1, logs = \"5GiB\"}}`"},
 });

@@ -219,11 +219,14 @@ struct ConfigValue {
       if (key == "gpus") return entry.into(target.gpus.emplace());
       if (key == "jobs") return entry.into(target.jobs.emplace());
       if (key == "weight") return entry.weight_into(target.weight_milli.emplace());
-      if (key != "logs") return entry.refuse("unknown key; valid keys: gpus, jobs, logs, weight");
+      if (key == "share") return entry.into(target.share.emplace());
+      if (key != "logs") {
+        return entry.refuse("unknown key; valid keys: gpus, jobs, logs, share, weight");
+      }
       target.logs = Bytes(0);
       return entry.text() == "none" ? Expected<void>() : entry.into(*target.logs);
     };
-    return each_entry("must be a table of gpus, jobs, logs and weight", read);
+    return each_entry("must be a table of gpus, jobs, logs, share and weight", read);
   }
 
  private:

@@ -23,6 +23,7 @@ void complete_limits(Options& options) {
     if (own.jobs) known.jobs = own.jobs;
     if (own.weight_milli) known.weight_milli = own.weight_milli;
     if (own.logs) known.logs = own.logs;
+    if (own.share) known.share = own.share;
   }
   for (const auto& [user, own] : all) {
     const UserLimits limits{.gpus = own.gpus.value_or(settings.limits.gpus),
@@ -30,6 +31,7 @@ void complete_limits(Options& options) {
     if (limits != settings.limits) settings.user_limits[user] = limits;
     if (own.weight_milli) options.rules.weights.try_emplace(user, *own.weight_milli);
     if (own.logs) options.retention.of_users[user] = *own.logs;
+    if (own.share) options.sharing.of_users[user] = *own.share;
   }
 }
 

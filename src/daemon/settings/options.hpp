@@ -42,8 +42,22 @@ struct OwnLimits {
   std::optional<std::int32_t> jobs = std::nullopt;
   std::optional<std::int64_t> weight_milli = std::nullopt;
   std::optional<Bytes> logs = std::nullopt;  ///< Most size of all logs; 0: no limit.
+  std::optional<Sharing> share = std::nullopt;
 
   bool operator==(const OwnLimits&) const = default;
+};
+
+/// How jobs share their GPUs that do not say.
+struct SharingRules {
+  Sharing of_all = Sharing::Shared;
+  std::map<UserId, Sharing> of_users = {};
+
+  /// Nothing where nothing but the usual is said of this user or of all.
+  std::optional<Sharing> of(UserId user) const {
+    const auto found = of_users.find(user);
+    if (found != of_users.end()) return found->second;
+    return of_all == Sharing::Shared ? std::nullopt : std::optional(of_all);
+  }
 };
 
 /// What keys of the file say is with them in config.cpp.
@@ -69,6 +83,7 @@ struct Options {
   std::int64_t user_queue = 2'000'000;
   CpuMilli cores{0};  ///< 0: the machine's.
   CpuMilli default_cpu{1000};
+  SharingRules sharing;
   Duration shrink_after = minutes(10);
   std::set<UserId> shrinks;
   bool again_after_overrun = true;

@@ -10,7 +10,8 @@
 
 namespace berth {
 
-constexpr auto kIdleKeys = std::to_array<Key>({kShareBelowKey, kSharePatienceKey, kShareAfterKey});
+constexpr auto kIdleKeys =
+    std::to_array<Key>({kShareBelowKey, kSharePatienceKey, kShareAfterKey, kShareUnknownAfterKey});
 
 constexpr About kIdle{
     .title = "Sharing when idle enough: a job does not join a busy GPU until it has waited.",
@@ -24,10 +25,12 @@ constexpr About kIdle{
         "busy GPU and, n times slower, one of them would be stopped by its time limit, it waits "
         "four times as long (a job without an estimate is taken to run for half of its limit "
         "there). The run time is the estimate, else the time limit, else the bound of the class (a "
-        "day for long).",
+        "day for long). A job of class medium without estimate and limit, of which so nothing is "
+        "said, waits no longer than `share_unknown_after`, and a job with `--share now` not at "
+        "all.",
     .reads =
-        "Utilisation of GPUs, time waited, estimate, time limit, class, speeds of pairs that were "
-        "measured.",
+        "Utilisation of GPUs, time waited, estimate, time limit, class, `--share`, speeds of pairs "
+        "that were measured.",
     .source =
         "berth's own, for `headroom`; CARMA and Gandiva share by utilisation likewise. Waiting in "
         "proportion to what joining would cost is the rule for renting or buying (Karlin et al., "
@@ -72,7 +75,7 @@ class Idle final : public Gate {
 
   Duration wait(const JobView& job, const Placement& place, const Trial& trial,
                 const ClusterView& view) const override {
-    if (!is_on()) return Duration::zero();
+    if (!is_on() || job.request().gpu.sharing == Sharing::AtOnce) return Duration::zero();
     Duration busy{0};
     bool is_late = false;
     for (const GpuId gpu : place.gpus) {
@@ -126,7 +129,8 @@ class Idle final : public Gate {
     if (rule_.patience_milli < 0) return rule_.after;
     const Duration run = supposed_run(job, job.duration_class(), rule_.classes);
     const Wide patience = Wide{micros(run)} * rule_.patience_milli * times / 1000;
-    return Duration(static_cast<std::int64_t>(std::min<Wide>(patience, micros(rule_.after))));
+    const Duration most = is_run_known(job) ? rule_.after : std::min(rule_.after, rule_.unknown);
+    return Duration(static_cast<std::int64_t>(std::min<Wide>(patience, micros(most))));
   }
 
   /// True if its limit would end this job were it to run so many times slower than alone.
@@ -147,6 +151,7 @@ std::unique_ptr<const Gate> idle_by(const IdleRule& rule) { return std::make_uni
 std::unique_ptr<const Gate> idle(const Keys& keys) {
   return idle_by({.below_percent = keys.number(kShareBelowKey.name),
                   .after = keys.time(kShareAfterKey.name),
+                  .unknown = keys.time(kShareUnknownAfterKey.name),
                   .patience_milli = keys.number(kSharePatienceKey.name)});
 }
 

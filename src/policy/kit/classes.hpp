@@ -36,6 +36,12 @@ constexpr DurationClass class_after(DurationClass was, Duration ran, const Class
 /// The run time of a long job of which nothing more is known.
 inline constexpr Duration kUsualLongRun = hours(24);
 
+/// False if nothing is said of its run time and nothing learned: the class medium is that of jobs
+/// that state none.
+inline bool is_run_known(const JobView& job) {
+  return job.estimate() != kForever || job.duration_class() != DurationClass::Medium;
+}
+
 /// The whole run time of a job of this class: by its limit or estimate, else the bound of the
 /// class, else a day.
 inline Duration supposed_run(const JobView& job, DurationClass of, const ClassBounds& bounds) {

@@ -39,6 +39,7 @@ constexpr auto kHeadroomKeys = std::to_array<Key>({
     kShareBelowKey,
     kSharePatienceKey,
     kShareAfterKey,
+    kShareUnknownAfterKey,
 });
 
 constexpr About kHeadroom{
@@ -107,6 +108,7 @@ class Headroom final : public Order {
     options.classes = judge_.bounds();
     gates.list.push_back(idle_by({.below_percent = keys_.number(kShareBelowKey.name),
                                   .after = keys_.time(kShareAfterKey.name),
+                                  .unknown = keys_.time(kShareUnknownAfterKey.name),
                                   .patience_milli = keys_.number(kSharePatienceKey.name),
                                   .classes = judge_.bounds()}));
   }

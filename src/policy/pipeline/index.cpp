@@ -21,6 +21,7 @@ Lane* PendingIndex::insert(const JobView& job, const ClusterView& view, const Or
   LaneKey key{.user = shape_.by_user ? job.user() : UserId(0), .ask = ask_of(job)};
   key.ask.planned = shape_.by_plan ? job.enforced() : kForever;
   if (order.depends_on() == DependsOn::Lane) key.apart = order.lane(job, view);
+  if (shape_.by_known) key.is_run_known = is_run_known(job);
   const auto [found, fresh] = lanes_.try_emplace(key);
   Lane& lane = found->second;
   if (fresh) {

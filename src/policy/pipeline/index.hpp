@@ -22,6 +22,8 @@ struct LaneKey {
   UserId user;             ///< User 0 for all where users do not matter.
   Ask ask;                 ///< `planned` as the shape says; dropped where it does not matter.
   std::int64_t apart = 0;  ///< Order::lane().
+  /// A gate lets a job of which nothing is known wait less than one behind which it may stand.
+  bool is_run_known = true;
   auto operator<=>(const LaneKey&) const = default;
 };
 
@@ -45,9 +47,10 @@ class PendingIndex {
  public:
   struct Shape {
     bool by_user = false;
-    bool by_plan = false;  ///< By the enforced run time to come.
-    bool by_run = false;   ///< Lane::by_run is there,
-    Plans plans = {};      ///< by what these say.
+    bool by_plan = false;   ///< By the enforced run time to come.
+    bool by_known = false;  ///< By whether the run time is known (classes.hpp).
+    bool by_run = false;    ///< Lane::by_run is there,
+    Plans plans = {};       ///< by what these say.
   };
 
   bool empty() const { return entries_.size() == 0; }

@@ -73,6 +73,7 @@ void Pipeline::refresh(const ClusterView& view, std::span<const Event> events) {
   const PendingIndex::Shape shape{.by_user = order_->depends_on() == DependsOn::Group ||
                                              order_->depends_on() == DependsOn::Lane || limited,
                                   .by_plan = backfill_->by_plan(),
+                                  .by_known = !gates_.list.empty(),
                                   .by_run = backfill_->by_run(),
                                   .plans = plans_of(options_)};
   impossible_.clear();

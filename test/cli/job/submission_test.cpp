@@ -102,8 +102,8 @@ TEST(Submission, SaysWhenItRunsAgainAndHowItSaves) {
 TEST(Submission, AnUpdateSaysWhatMayBeChanged) {
   JobOptions options;
   EXPECT_EQ(change_of(options).error().message,
-            "nothing is to be changed; give --vram, --gpus, --gpu-type, --gpu-index, --time, "
-            "--priority or --name");
+            "nothing is to be changed; give --vram, --gpus, --gpu-type, --gpu-index, --share, "
+            "--time, --priority or --name");
   options["--retries"] = "3";
   EXPECT_FALSE(change_of(options));
   options["--gpu-index"] = "0-1";

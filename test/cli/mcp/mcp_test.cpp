@@ -68,7 +68,7 @@ TEST(McpTools, UpdateHasTheFieldsThatMayBeChanged) {
 /// A model reads the whole list each time, so it is short.
 TEST(McpTools, SubmitHasAllFieldsButThese) {
   const std::set<std::string> rare = {
-      "vram_shrink",   "min_gpus", "max_gpus", "gpu_type",   "share",    "gpu_milli",
+      "vram_shrink",   "min_gpus", "max_gpus", "gpu_type",   "gpu_milli",
       "gpu_processes", "cpus",     "mem",      "pids",       "estimate", "deadline",
       "priority",      "begin",    "unique",   "requeue_on", "notify",   "notify_on",
       "group",         "model",    "batch",    "on_preempt"};

@@ -108,6 +108,7 @@ TEST(OptionWords, AChangeIsTypedAsUpdateTakesIt) {
   const auto text = [](const char* json) { return cli::options_of(nlohmann::json::parse(json)); };
   EXPECT_EQ(text(R"({"time_limit_seconds":2280.0})"), "--time 38min");
   EXPECT_EQ(text(R"({"vram_bytes":9663676416})"), "--vram 9G");
+  EXPECT_EQ(text(R"({"share":"now"})"), "--share now");
   EXPECT_EQ(text(R"({"gpu_types":["a100","h100"]})"), "--gpu-type a100,h100");
   EXPECT_EQ(text(R"({"gpu_indices":[0,2]})"), "--gpu-index 0,2");
   EXPECT_EQ(text(R"({"gpus":2,"priority":3})"), "--gpus 2 --priority 3");

@@ -174,7 +174,7 @@ TEST(JobFieldsOfTheApi, AKeyThatNobodyHasIsRefusedWithTheNearest) {
   EXPECT_EQ(told(R"({"zzzzzzzz": 3})"), "zzzzzzzz: unknown key; doc/openapi.yaml names all");
   const std::string kValid =
       "cannot be changed; valid keys: vram_bytes, gpus, gpu_types, gpu_indices, "
-      "time_limit_seconds, priority, name";
+      "share, time_limit_seconds, priority, name";
   EXPECT_EQ(told_of_change(R"({"prioriti": 3})"),
             "prioriti: " + kValid + "; did you mean priority?");
   EXPECT_EQ(told_of_change(R"({"retries": 3})"), "retries: " + kValid);
@@ -190,6 +190,11 @@ TEST(JobFieldsOfTheApi, AnUpdateSaysWhatItChanges) {
   EXPECT_EQ(change->said.spec.priority, 3);
   EXPECT_EQ(change->said.spec.time_limit, minutes(2));
   EXPECT_EQ(change->said.name, "n");
+  const auto now = parse_change(R"({"share": "now"})");
+  ASSERT_TRUE(now) << now.error().message;
+  EXPECT_EQ(now->said.spec.request.gpu.sharing, Sharing::AtOnce);
+  EXPECT_EQ(told_of_change(R"({"share": "now,mps"})"),
+            "share: 'mps' cannot be changed; now, patient and never can");
 }
 
 }  // namespace

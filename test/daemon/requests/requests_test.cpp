@@ -69,6 +69,51 @@ TEST(Requests, DefaultsAreThoseOfTheContract) {
   EXPECT_FALSE(job.command.attach);
 }
 
+TEST(Requests, WhenAJobJoinsOthersIsItsWordOrADefault) {
+  const auto sharing = [](Json more, std::optional<Sharing> fallback = std::nullopt) {
+    Json json = smallest();
+    json.update(more);
+    const auto job = parse_submission(json.dump(), kPeer, {.sharing = fallback});
+    if (!job) ADD_FAILURE() << job.error().message;
+    return job ? job->spec.request.gpu.sharing : Sharing::Alone;
+  };
+  const auto attended = [](bool terminal) {
+    return Json{{"attach", {{"socket", "/s"}, {"terminal", terminal}}}};
+  };
+  const Json service = {{"class", "service"}};
+  EXPECT_EQ(sharing({{"share", "now"}}), Sharing::AtOnce);
+  EXPECT_EQ(sharing({{"share", "mps,now"}}), Sharing::AtOnce);
+  EXPECT_EQ(sharing({{"share", "never"}}), Sharing::Alone);
+  EXPECT_EQ(sharing({{"share", "exclusive"}}), Sharing::Alone);
+  EXPECT_EQ(sharing({{"share", "never"}, {"exclusive", true}}), Sharing::Alone);
+  EXPECT_EQ(sharing(Json::object()), Sharing::Shared);
+  EXPECT_EQ(sharing(service), Sharing::AtOnce);
+  EXPECT_EQ(sharing(attended(true)), Sharing::AtOnce);
+  EXPECT_EQ(sharing(attended(false)), Sharing::Shared);
+  EXPECT_EQ(sharing({{"share", "patient"}, {"class", "service"}}), Sharing::Shared);
+  EXPECT_EQ(sharing(Json::object(), Sharing::AtOnce), Sharing::AtOnce);
+  EXPECT_EQ(sharing(service, Sharing::Shared), Sharing::Shared) << "an administrator has said so";
+  EXPECT_EQ(sharing({{"exclusive", true}}, Sharing::AtOnce), Sharing::Alone);
+  EXPECT_EQ(sharing({{"gpus", 0}}, Sharing::Alone), Sharing::Shared) << "there is nothing to share";
+}
+
+TEST(Requests, WhenAJobJoinsOthersIsSaidOnceAndWithoutContradiction) {
+  const auto told = [](Json more) {
+    Json json = smallest();
+    json.update(more);
+    return refusal(json);
+  };
+  EXPECT_EQ(told({{"share", "now"}, {"exclusive", true}}),
+            "share: 'now' with exclusive, which is true; that is never");
+  EXPECT_EQ(told({{"share", "never"}, {"exclusive", false}}),
+            "share: 'never' with exclusive, which is false; never is true");
+  EXPECT_EQ(told({{"share", "now,patient"}}), "share: 'now,patient' says twice when");
+  EXPECT_EQ(told({{"share", "mps,timeslice"}}), "share: 'mps,timeslice' says twice how");
+  EXPECT_EQ(told({{"share", "half"}}),
+            "share: 'half', must be now, patient or never, or timeslice, mps or mig:PROFILE as "
+            "mig:3g.40gb, or one of each, as now,mps");
+}
+
 TEST(Requests, EveryKeyArrives) {
   const live::Submission job = taken(Json{
       {"command", {"python", "train.py", ""}},
@@ -567,7 +612,7 @@ TEST(Requests, ForManyJobsNameThemByHandlesAndUsers) {
   EXPECT_EQ(parse_many(R"({"users": [-1]})").error().message, "users: -1, the least is 0");
   EXPECT_EQ(parse_many(R"({"change": {"retries": 3}})").error().message,
             "change: retries: cannot be changed; valid keys: vram_bytes, gpus, gpu_types, "
-            "gpu_indices, time_limit_seconds, priority, name");
+            "gpu_indices, share, time_limit_seconds, priority, name");
 }
 
 }  // namespace

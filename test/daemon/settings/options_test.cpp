@@ -74,6 +74,7 @@ TEST(Options, EveryKeyArrives) {
                                  "slots = 2",
                                  "cores = 8",
                                  "default_cpus = 0",
+                                 "share = 'now'",
                                  "again_after_overrun = false",
                                  "overuse = 'warn'",
                                  "context = '300MiB'",
@@ -207,6 +208,23 @@ logs = "2GiB"
               testing::HasSubstr("users.root.logs: 'much' is not a size such as 10G"));
 }
 
+TEST(Options, HowJobsShareThatDoNotSayIsOfUsersGroupsAndAll) {
+  const Options options = completed(read(R"(
+share = "never"
+[users.4711]
+share = "patient"
+[groups.root]
+share = "now"
+)"),
+                                    kUser);
+  EXPECT_EQ(options.sharing.of(UserId(4711)), Sharing::Shared);
+  EXPECT_EQ(options.sharing.of(UserId(0)), Sharing::AtOnce);
+  EXPECT_EQ(options.sharing.of(UserId(4712)), Sharing::Alone);
+  EXPECT_EQ(read("share = 'patient'").sharing.of(UserId(4712)), std::nullopt) << "the usual";
+  EXPECT_THAT(config_refusal("share = 'soon'"),
+              testing::HasSubstr("share: 'soon' is unknown; valid values: patient, never, now"));
+}
+
 TEST(Options, AUserComesBeforeAGroup) {
   const Options options =
       completed(read("[groups.root]\njobs = 3\n[users.root]\njobs = 2\n"), kUser);
@@ -221,9 +239,9 @@ TEST(Options, LimitsOfTheUnknownAreLeftOutAndWrongOnesRefused) {
                   testing::HasSubstr("groups.gone: there is no such group; left out")));
   EXPECT_THAT(config_refusal("[users.root]\ngups = 1\n"),
               testing::HasSubstr("users.root.gups: unknown key; valid keys: gpus, jobs, logs, "
-                                 "weight"));
+                                 "share, weight"));
   EXPECT_THAT(config_refusal("[users]\nroot = 1\n"),
-              testing::HasSubstr("users.root: must be a table of gpus, jobs, logs and weight"));
+              testing::HasSubstr("users.root: must be a table of gpus, jobs, logs, share and weight"));
   EXPECT_THAT(config_refusal("[users.root]\njobs = -1\n"),
               testing::HasSubstr("users.root.jobs: must be a number from 0 to 1048576"));
 }
