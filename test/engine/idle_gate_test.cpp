@@ -89,18 +89,16 @@ TEST_F(IdleGate, NorOneThatSaysSoWhileItWaits) {
 
 TEST_F(IdleGate, AnUnknownRunTimeCountsAsMinutes) {
   Engine engine(cluster(), {}, *make_policy("fifo-skip+idle", "first-fit"));
-  const auto step = [&](const Input& input) {
-    engine.step(kStart, std::vector<Input>{input});
-  };
+  const auto tell = [&](const Input& input) { engine.step(kStart, std::vector<Input>{input}); };
   const auto until = [&](std::uint64_t id) {
     return engine.refused(JobId(id)).value_or(Refused{}).refusal.until;
   };
-  step(job(1));
-  step(Measured{.gpu = GpuId(0), .utilisation = 100});
+  tell(job(1));
+  tell(Measured{.gpu = GpuId(0), .utilisation = 100});
   Submitted of_long = job(3);
   of_long.spec.duration_class = DurationClass::Long;
-  step(of_long);
-  step(job(2));
+  tell(of_long);
+  tell(job(2));
   EXPECT_EQ(until(2), kStart + minutes(5));
   EXPECT_EQ(until(3), kStart + hours(6)) << "it has said that it is long";
 }

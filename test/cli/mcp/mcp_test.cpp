@@ -68,10 +68,10 @@ TEST(McpTools, UpdateHasTheFieldsThatMayBeChanged) {
 /// A model reads the whole list each time, so it is short.
 TEST(McpTools, SubmitHasAllFieldsButThese) {
   const std::set<std::string> rare = {
-      "vram_shrink",   "min_gpus", "max_gpus", "gpu_type",   "gpu_milli",
-      "gpu_processes", "cpus",     "mem",      "pids",       "estimate", "deadline",
-      "priority",      "begin",    "unique",   "requeue_on", "notify",   "notify_on",
-      "group",         "model",    "batch",    "on_preempt"};
+      "vram_shrink", "min_gpus", "max_gpus",   "gpu_type", "gpu_milli", "gpu_processes",
+      "cpus",        "mem",      "pids",       "estimate", "deadline",  "priority",
+      "begin",       "unique",   "requeue_on", "notify",   "notify_on", "group",
+      "model",       "batch",    "on_preempt"};
   const Json arguments = arguments_of("submit");
   std::set<std::string> known = {"command", "directory", "after",  "env",
                                  "hold",    "exclusive", "dry_run"};

@@ -240,8 +240,9 @@ TEST(Options, LimitsOfTheUnknownAreLeftOutAndWrongOnesRefused) {
   EXPECT_THAT(config_refusal("[users.root]\ngups = 1\n"),
               testing::HasSubstr("users.root.gups: unknown key; valid keys: gpus, jobs, logs, "
                                  "share, weight"));
-  EXPECT_THAT(config_refusal("[users]\nroot = 1\n"),
-              testing::HasSubstr("users.root: must be a table of gpus, jobs, logs, share and weight"));
+  EXPECT_THAT(
+      config_refusal("[users]\nroot = 1\n"),
+      testing::HasSubstr("users.root: must be a table of gpus, jobs, logs, share and weight"));
   EXPECT_THAT(config_refusal("[users.root]\njobs = -1\n"),
               testing::HasSubstr("users.root.jobs: must be a number from 0 to 1048576"));
 }
