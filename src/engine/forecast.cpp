@@ -29,6 +29,21 @@ std::string text_of(const Forecast& found, bool has_outlived) {
   return "each job that ends before it has a time limit";
 }
 
+Evidence evidence_of(Basis basis) {
+  switch (basis) {
+    case Basis::Limit:
+    case Basis::Estimate:
+      return Evidence::Known;
+    case Basis::Learned:
+      return Evidence::Learned;
+    case Basis::Class:
+    case Basis::Outlived:
+    case Basis::None:
+      break;
+  }
+  return Evidence::Unknown;
+}
+
 }  // namespace
 
 JobId next_job(const ClusterView& view) {
@@ -263,6 +278,7 @@ void ForwardRun::note(JobId job, Milestone::What what, Basis basis) {
   ++found_.before_count;
   if (basis == Basis::Limit || basis == Basis::None) return;
   has_outlived_ = has_outlived_ || basis == Basis::Outlived;
+  evidence_ = std::max(evidence_, evidence_of(basis));
   const auto at = std::ranges::lower_bound(found_.guessed, job);
   if (at == found_.guessed.end() || *at != job) found_.guessed.insert(at, job);
 }
@@ -272,7 +288,7 @@ void ForwardRun::begin(JobId id) {
   if (id == target_) return predict(job);
   note(id, Milestone::What::Starts, Basis::None);
   if (awaited_.erase(id) > 0) {
-    starts_.push_back({.job = id, .at = job.since, .confidence = confidence()});
+    starts_.push_back({.job = id, .at = job.since, .confidence = confidence(), .like = like(job)});
     if (awaited_.empty()) done_ = true;
   }
   inputs_.emplace_back(Started{id, job.attempt});
@@ -305,11 +321,20 @@ void ForwardRun::predict(const Job& job) {
   found_.placement = placement_of(job.grant);
   note_must_end(needed_of(leaving_, engine_.view(), job));
   found_.confidence = confidence();
+  found_.like = like(job);
   found_.text = text_of(found_, has_outlived_);
 }
 
 Confidence ForwardRun::confidence() const {
   return found_.guessed.empty() ? Confidence::Bound : Confidence::Estimate;
+}
+
+LikeJobs ForwardRun::like(const Job& job) const {
+  const auto& shares = job.grant.shares;
+  const Cluster& cluster = engine_.view().cluster();
+  const bool is_on_one =
+      shares.empty() || cluster.node_of(shares.front().gpu) == cluster.node_of(shares.back().gpu);
+  return {.evidence = evidence_, .extent = is_on_one ? Extent::OneNode : Extent::Nodes};
 }
 
 void ForwardRun::give_up(std::string why) {

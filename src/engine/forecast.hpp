@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/handle.hpp"
+#include "core/prediction_errors.hpp"
 #include "engine/engine.hpp"
 #include "engine/leaving.hpp"
 
@@ -68,6 +69,7 @@ struct Forecast {
   std::optional<Instant> start;
   Placement placement;  ///< Where, if it starts.
   Confidence confidence = Confidence::Unknown;
+  LikeJobs like;                  ///< Whose predictions err alike, if it starts.
   std::vector<Milestone> before;  ///< In order; the first few.
   std::size_t before_count = 0;   ///< All of them.
   std::vector<JobId> guessed;     ///< Jobs that end before it without a limit; ascending.
@@ -87,6 +89,7 @@ struct PredictedStart {
   JobId job;
   Instant at;
   Confidence confidence = Confidence::Bound;
+  LikeJobs like = {};
 
   bool operator==(const PredictedStart&) const = default;
 };
@@ -157,6 +160,7 @@ class ForwardRun {
   void name_what_is_in_the_way();
   void note_must_end(std::vector<JobId> jobs);
   Confidence confidence() const;
+  LikeJobs like(const Job& job) const;
   void give_up(std::string why);
   void name_the_unplanned();
 
@@ -172,8 +176,9 @@ class ForwardRun {
   Instant wake_at_ = kNever;
   std::size_t steps_ = 0;
   bool done_ = false;
-  bool has_outlived_ = false;  ///< Something that ended was Basis::Outlived.
-  bool released_ = false;      ///< The last step's stops are to be reported at once.
+  Evidence evidence_ = Evidence::Known;  ///< The weakest of all ends so far.
+  bool has_outlived_ = false;            ///< Something that ended was Basis::Outlived.
+  bool released_ = false;                ///< The last step's stops are to be reported at once.
   std::vector<Input> inputs_;
   std::vector<Departure> leaving_;                             ///< In order.
   std::map<JobId, Plan> plans_;                                ///< Of those that run.

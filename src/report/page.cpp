@@ -291,17 +291,19 @@ std::string waits_of(std::span<const PageRun> runs) {
 /// Predicted starts against those that came.
 std::string predictions_of(std::span<const PageRun> runs) {
   if (!runs.front().metrics.predictions) return "";
-  std::string html = "<h2>Predicted starts</h2>\n<table>\n" +
-                     cells({"of jobs that did not start at once", "predicted", "of",
-                            "median error, h", "p90, h", "bias, h", "error / wait"},
-                           "th");
+  std::string html =
+      "<h2>Predicted starts</h2>\n<table>\n" +
+      cells({"of jobs that did not start at once", "predicted", "of", "median error, h", "p90, h",
+             "bias, h", "error / wait", "started by the 50 % time", "by the 90 % time"},
+            "th");
   std::string charts;
   for (const PageRun& run : runs) {
     const PredictionFigures& p = *run.metrics.predictions;
     html += cells(
         {run.names.label, std::to_string(p.predicted), std::to_string(p.predicted + p.unknown),
          to_text(p.off.median / 3600, 2), to_text(p.off.p90 / 3600, 2), to_text(p.bias / 3600, 2),
-         to_text(p.off_over_wait, 2)},
+         to_text(p.off_over_wait, 2), to_text(p.calibration.share_by_half(), 2),
+         to_text(p.calibration.share_by_ninety(), 2)},
         "td");
     if (p.predicted == 0) continue;
     charts += agreement_chart({.title = "Wait until the start, " + run.names.label,

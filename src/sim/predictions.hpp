@@ -2,7 +2,8 @@
 // forecast that `berth why` shows (engine/forecast.hpp), and compared with the actual starts.
 //
 // Each prediction runs a copy of the engine forward, up to the start or to the forecast's own
-// bounds on steps and days. The run itself is not changed by it.
+// bounds on steps and days. The run itself is not changed by it. Intervals are what berthd would
+// have told with each, from the errors of the predictions before it (core/prediction_errors.hpp).
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "core/ids.hpp"
+#include "core/prediction_errors.hpp"
 #include "core/time.hpp"
 #include "policy/policy.hpp"
 
@@ -29,6 +31,8 @@ struct Prediction {
   std::size_t job = 0;           ///< Index in the trace.
   Instant at;                    ///< When it was asked: its submission.
   std::optional<Instant> start;  ///< Nothing where the forecast knows none.
+  bool is_bound = false;         ///< It rests on time limits only.
+  LikeJobs like = {};
 };
 
 /// The predictions of a run.
@@ -43,8 +47,16 @@ constexpr bool is_asked(std::size_t job, std::size_t jobs, std::size_t most) {
   return most >= jobs || (job + 1) * most / jobs > job * most / jobs;
 }
 
-/// The predicted start of this waiting job. O(jobs it knows) and a step for every end to
-/// come before.
-std::optional<Instant> predicted_start(const Engine& engine, JobId job, const MakePolicy& policy);
+/// What is predicted of this waiting job now; `job` of it is left to the caller. O(jobs the engine
+/// knows) and a step for every end to come before.
+Prediction prediction_of(const Engine& engine, JobId job, const MakePolicy& policy);
+
+/// When a job started; kNever if it never did.
+using StartOf = std::function<Instant(std::size_t job)>;
+
+/// The interval of each of the `waited`, by what those before it had shown when it was predicted;
+/// nothing where no start is predicted, or a bound is.
+std::vector<std::optional<StartInterval>> intervals_of(const Predictions& predictions,
+                                                       const StartOf& start_of);
 
 }  // namespace berth::sim

@@ -363,7 +363,8 @@ class Replay {
       if (result_.jobs[job].start != kNever || !result_.jobs[job].refused.empty()) {
         ++all.at_once;
       } else {
-        all.waited.push_back({job, now_, predicted_start(engine_, id_of(job), options_.again)});
+        all.waited.push_back(prediction_of(engine_, id_of(job), options_.again));
+        all.waited.back().job = job;
       }
     }
     to_predict_.clear();

@@ -88,7 +88,8 @@ TEST_F(Sim, SaysHowFarOffPredictedStartsAre) {
   EXPECT_THAT(test::read_file(scratch_ / "jobs.csv"),
               AllOf(HasSubstr(",ooms,predicted_start,user,"), HasSubstr("\n9,1.5,100,150,"),
                     HasSubstr(",0,0,100,,done"), HasSubstr(",0,0,,,done,")));
-  EXPECT_THAT(test::read_file(scratch_ / "s"), HasSubstr("\"error_over_wait\": 0.0"));
+  EXPECT_THAT(test::read_file(scratch_ / "s"),
+              AllOf(HasSubstr("\"error_over_wait\": 0.0"), HasSubstr("\"calibration\"")));
   EXPECT_THAT(test::read_file(scratch_ / "page.html"), HasSubstr("Wait until the start, sjf"));
   EXPECT_EQ(sim_small({"--predictions", "many"}).exit_code, kBadUsage);
 }

@@ -106,9 +106,10 @@ TEST_F(Scene, OneRunTellsAllStarts) {
   }
   const Instant after_class = kStart + seconds(150) + minutes(15);
   EXPECT_EQ(run.starts(),
-            (std::vector<PredictedStart>{{second, kStart + seconds(100), Confidence::Bound},
-                                         {third, kStart + seconds(150), Confidence::Bound},
-                                         {fourth, after_class, Confidence::Estimate}}));
+            (std::vector<PredictedStart>{
+                {second, kStart + seconds(100), Confidence::Bound},
+                {third, kStart + seconds(150), Confidence::Bound},
+                {fourth, after_class, Confidence::Estimate, {.evidence = Evidence::Unknown}}}));
   for (const PredictedStart& start : run.starts()) {
     EXPECT_EQ(look(start.job).start, start.at) << "as asked for one by one";
   }

@@ -1,5 +1,5 @@
-// Goal: predicted starts are what `berth why` would have said at submission, and how far off they
-// were is counted as defined.
+// Goal: predicted starts are what `berth why` would have said at submission, how far off they were
+// and how many started within their intervals is counted as defined.
 // Method: one GPU and a handful of jobs, worked out by hand.
 #include "sim/predictions.hpp"
 
@@ -8,6 +8,9 @@
 
 #include <array>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "policy/registry.hpp"
 #include "report/metrics.hpp"
@@ -16,6 +19,7 @@
 namespace berth::sim {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 trace::TraceJob job(int submit, int run) {
@@ -79,6 +83,60 @@ TEST(PredictionFiguresTest, AWaitOfLessThanAMinuteCountsAsOne) {
   EXPECT_DOUBLE_EQ(figures.relative.mean, (24.0 / 60 + 0 + 2) / 3);
   EXPECT_DOUBLE_EQ(figures.relative.median, 0.4);
   EXPECT_DOUBLE_EQ(figures.relative.max, 2);
+}
+
+/// Of a job: when it was predicted to start and did, in seconds.
+struct AskedFor {
+  int start;
+  int actual;
+};
+
+/// Asked ten minutes apart: each has started before the next one is asked.
+std::pair<Predictions, std::vector<Instant>> of_asked(std::span<const AskedFor> jobs) {
+  Predictions all{.asked = jobs.size()};
+  std::vector<Instant> starts;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const Instant at = kStart + minutes(static_cast<std::int64_t>(10 * i));
+    all.waited.push_back({.job = i, .at = at, .start = at + seconds(jobs[i].start)});
+    starts.push_back(at + seconds(jobs[i].actual));
+  }
+  return {std::move(all), std::move(starts)};
+}
+
+TEST(Intervals, AreOfWhatWasKnownThen) {
+  const std::vector<AskedFor> jobs(25, {.start = 100, .actual = 150});
+  const auto [all, starts] = of_asked(jobs);
+  const auto intervals = intervals_of(all, [&](std::size_t job) { return starts[job]; });
+  ASSERT_EQ(intervals.size(), 25U);
+  EXPECT_EQ(intervals[19]->from, ErrorSource::Prior);
+  EXPECT_EQ(intervals[19]->by, all.waited[19].at + seconds(250));
+  EXPECT_EQ(intervals[20]->from, ErrorSource::PastPredictions);
+  EXPECT_EQ(intervals[20]->by, starts[20]);
+}
+
+TEST(Intervals, AreJudgedByTheStartsThatCame) {
+  std::vector<AskedFor> jobs(20, {.start = 100, .actual = 100});
+  jobs.insert(jobs.end(), {{.start = 100, .actual = 99}, {.start = 100, .actual = 260}});
+  auto [all, starts] = of_asked(jobs);
+  all.waited[0].is_bound = all.waited[1].is_bound = true;
+  starts[1] += seconds(1);
+  starts.push_back(kNever);
+  all.waited.push_back({.job = 22, .at = starts[21], .start = starts[21]});
+  const PredictionFigures figures =
+      prediction_figures(all, [&](std::size_t job) { return starts[job]; });
+  const Calibration& found = figures.calibration;
+  EXPECT_EQ(found.intervals, 20U) << "two are bounds, one never started";
+  EXPECT_EQ(found.from_prior, 20U);
+  EXPECT_EQ(found.by_half, 19U);
+  EXPECT_EQ(found.by_ninety, 19U);
+  EXPECT_DOUBLE_EQ(found.width.median, 150);
+  EXPECT_EQ(found.bounds, 2U);
+  EXPECT_EQ(found.kept, 1U);
+  EXPECT_DOUBLE_EQ(to_json(figures).at("calibration").at("started_by_ninety"), 0.95);
+  EXPECT_THAT(to_text(figures),
+              AllOf(HasSubstr("started by the 50 % time: 95.0 %, by the 90 % time: 95.0 % of 20 "
+                              "intervals (20 from the prior); between the two median 150 s\n"),
+                    HasSubstr("started by their bounds: 1 of 2\n")));
 }
 
 TEST_F(PredictionsTest, ThereIsNoneWhereNobodyKnowsWhenJobsEnd) {

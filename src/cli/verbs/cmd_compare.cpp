@@ -28,16 +28,18 @@ struct CompareArguments {
 std::string predictions_of(std::span<const sim::PageRun> runs) {
   if (!runs.front().metrics.predictions) return "";
   char line[200];
-  std::snprintf(line, sizeof line, "\n%-28s %12s %12s %12s %12s %12s %12s\n", "predicted starts",
-                "at once", "predicted", "median off", "p90 off", "bias", "off/wait");
+  std::snprintf(line, sizeof line, "\n%-28s %12s %12s %12s %12s %12s %12s %12s %12s\n",
+                "predicted starts", "at once", "predicted", "median off", "p90 off", "bias",
+                "off/wait", "by 50 % time", "by 90 % time");
   std::string text = line;
   for (const sim::PageRun& run : runs) {
     const sim::PredictionFigures& p = *run.metrics.predictions;
     const std::string predicted =
         std::to_string(p.predicted) + "/" + std::to_string(p.predicted + p.unknown);
-    std::snprintf(line, sizeof line, "%-28s %12zu %12s %12.1f %12.1f %+12.1f %12.2f\n",
+    std::snprintf(line, sizeof line, "%-28s %12zu %12s %12.1f %12.1f %+12.1f %12.2f %12s %12s\n",
                   run.names.label.c_str(), p.at_once, predicted.c_str(), p.off.median, p.off.p90,
-                  p.bias, p.off_over_wait);
+                  p.bias, p.off_over_wait, sim::to_text(p.calibration.share_by_half(), 2).c_str(),
+                  sim::to_text(p.calibration.share_by_ninety(), 2).c_str());
     text += line;
   }
   return text;
