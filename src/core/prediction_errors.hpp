@@ -97,7 +97,7 @@ class ErrorHistogram {
 class PredictionErrors {
  public:
   static constexpr std::size_t kFewest = 20;
-  static constexpr std::size_t kMostAwaited = 20'000;
+  static constexpr std::size_t kMostAwaited = 5000;
 
   using Quantiles = std::map<LikeJobs, ErrorQuantiles>;
 

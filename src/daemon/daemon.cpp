@@ -243,7 +243,8 @@ void Daemon::open_conductor(const Site::Attached& attached) {
           .describe_array =
               [this](const ArraySpan& array) { return presenter_->array(array, Viewer{}); }},
       *followers_);
-  site_follower_ = std::make_unique<SiteFollower>(*site_, *announcer_);
+  forecast_follower_ = std::make_unique<ForecastFollower>(forecaster_, keeper_, *announcer_);
+  site_follower_ = std::make_unique<SiteFollower>(*site_, *forecast_follower_);
   conductor_ = std::make_unique<live::Conductor>(keeper_, std::move(setup),
                                                  live::Hands{.executor = attached.executor,
                                                              .eyes = attached.eyes,

@@ -160,6 +160,7 @@ class Daemon {
   std::unique_ptr<Presenter> presenter_;
   std::unique_ptr<Followers> followers_;
   std::unique_ptr<Announcer> announcer_;
+  std::unique_ptr<ForecastFollower> forecast_follower_;
   std::unique_ptr<SiteFollower> site_follower_;
 
   // What reports to the conductor, and so ends before it.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
@@ -81,6 +82,16 @@ std::string_view word(Confidence confidence) {
       return "unknown";
   }
   return "unknown";
+}
+
+Json word_json(ErrorSource from) {
+  switch (from) {
+    case ErrorSource::Prior:
+      return "prior";
+    case ErrorSource::PastPredictions:
+      return "past predictions";
+  }
+  return nullptr;
 }
 
 std::string_view word(Milestone::What what) {
@@ -247,8 +258,30 @@ void name_foreign(Json& json, const std::map<GpuId, std::string>& foreign) {
   }
 }
 
-void add_forecast(Json& json, const Forecast& found) {
-  json["predicted_start_at"] = instant_json(found.start);
+/// What was predicted at `at`, if like jobs tell by when it starts: a bound is told as it is, and
+/// what starts at once as well.
+std::optional<MadePrediction> made_of(const PredictedStart& found, Instant at) {
+  if (found.confidence != Confidence::Estimate || found.at <= at) return std::nullopt;
+  return MadePrediction{.like = found.like, .at = at, .start = found.at};
+}
+
+std::optional<MadePrediction> made_of(const Forecast& found, Instant at) {
+  return made_of(PredictedStart{.job = {},
+                                .at = found.start.value_or(at),
+                                .confidence = found.confidence,
+                                .like = found.like},
+                 at);
+}
+
+std::optional<StartInterval> interval_of(const std::optional<MadePrediction>& made,
+                                         const PredictionErrors::Quantiles& errors) {
+  return made ? std::optional(berth::interval_of(*made, errors)) : std::nullopt;
+}
+
+void add_forecast(Json& json, const Forecast& found, const std::optional<StartInterval>& interval) {
+  json["predicted_start_at"] = instant_json(interval ? interval->likely : found.start);
+  json["predicted_by_at"] = interval ? instant_json(interval->by) : Json();
+  json["predicted_from"] = interval ? word_json(interval->from) : Json();
   json["confidence"] = word(found.confidence);
   json["start_by_limits_at"] =
       instant_json(found.confidence == Confidence::Bound ? found.start : std::nullopt);
@@ -268,15 +301,25 @@ void add_forecast(Json& json, const Forecast& found) {
   }
 }
 
-Json starts_json(const std::vector<PredictedStart>& starts) {
-  Json list = Json::array();
-  for (const PredictedStart& start : starts) {
-    list.push_back({{"job", start.job.value()},
-                    {"at", instant_json(start.at)},
-                    {"confidence", word(start.confidence)}});
+/// In order of when they are likely, which need not be that of the run.
+Json starts_json(const ForwardRun& run, const PredictionErrors::Quantiles& errors) {
+  std::multimap<Instant, Json> starts;
+  for (const PredictedStart& start : run.starts()) {
+    const auto interval = interval_of(made_of(start, run.first()), errors);
+    const Instant at = interval ? interval->likely : start.at;
+    starts.emplace(at, Json{{"job", start.job.value()},
+                            {"at", instant_json(at)},
+                            {"by_at", interval ? instant_json(interval->by) : Json()},
+                            {"from", interval ? word_json(interval->from) : Json()},
+                            {"confidence", word(start.confidence)}});
   }
+  Json list = Json::array();
+  for (auto& [at, start] : starts) list.push_back(std::move(start));
   return list;
 }
+
+/// Of a job that never had a berth the first prediction shows how good they are.
+bool is_new(const Job& job) { return job.state == JobState::Queued && job.first_start == kNever; }
 
 Json ends_json(const std::vector<PredictedEnd>& ends) {
   Json list = Json::array();
@@ -380,6 +423,7 @@ Expected<void> Forecaster::ask(const Engine& engine, Question question) {
                                            " already; ask again in a moment");
     }
   }
+  settle_all(engine.view());
   Waiting waiting{
       .question = std::move(question), .version = version_of(engine), .state = {}, .decided = {}};
   const auto* const job = std::get_if<JobId>(&waiting.question.about);
@@ -421,6 +465,45 @@ Expected<void> Forecaster::ask_each(const Engine& engine, Question question) {
   return ask(engine, std::move(question));
 }
 
+// ---- Errors of predictions ---------------------------------------------------------------------
+
+namespace {
+
+/// What has become of a job of which a prediction may be awaited.
+void settle_job(PredictionErrors& errors, JobId id, const ClusterView& view) {
+  const Job* const job = view.find(id);
+  if (job == nullptr || job->state == JobState::Held) return errors.drop(id);
+  if (job->first_start != kNever) errors.start(id, job->first_start);
+}
+
+}  // namespace
+
+void Forecaster::on_changed(const ClusterView& view, std::span<const JobId> jobs) {
+  const std::lock_guard lock(mutex_);
+  if (errors_.awaited().empty()) return;
+  for (const JobId job : jobs) settle_job(errors_, job, view);
+}
+
+/// A job may have started while its start was being predicted.
+void Forecaster::settle_all(const ClusterView& view) {
+  const std::lock_guard lock(mutex_);
+  std::vector<JobId> all;
+  for (const auto& [job, made] : errors_.awaited()) all.push_back(job);
+  for (const JobId job : all) settle_job(errors_, job, view);
+}
+
+void Forecaster::note(JobId job, const MadePrediction& made) {
+  const std::lock_guard lock(mutex_);
+  errors_.predict(job, made);
+}
+
+PredictionErrors::Quantiles Forecaster::errors_at(Instant now) const {
+  const std::lock_guard lock(mutex_);
+  return errors_.quantiles(now);
+}
+
+// ---- Answers -----------------------------------------------------------------------------------
+
 void Forecaster::work(const std::stop_token& stop) {
   while (true) {
     std::unique_lock lock(mutex_);
@@ -458,7 +541,7 @@ bool say_beyond(Json& json, const Question& question) {
                  " jobs wait, and of its user's more are before " +
                  "it than berthd looks ahead over (" + std::to_string(Forecaster::kMostJobs) +
                  " of all users)";
-  add_forecast(json, unknown);
+  add_forecast(json, unknown, std::nullopt);
   return true;
 }
 
@@ -481,7 +564,8 @@ bool Forecaster::look_ahead(Json& json, ForwardRun& run, const Waiting& waiting,
   if (say_beyond(json, waiting.question)) return true;
   const auto until = std::chrono::steady_clock::now() + kPatience;
   if (!finish(run, stop, until)) return false;
-  add_forecast(json, run.forecast());
+  const Instant first = run.first();
+  add_forecast(json, run.forecast(), interval_of(made_of(run.forecast(), first), errors_at(first)));
   if (run.forecast().confidence != Confidence::Estimate) return true;
   auto engine = engine_of(waiting);
   if (!engine) return true;
@@ -494,7 +578,7 @@ bool Forecaster::look_ahead(Json& json, ForwardRun& run, const Waiting& waiting,
 }
 
 http::Response Forecaster::why(Engine engine, JobId job, const Waiting& waiting,
-                               const std::stop_token& stop) const {
+                               const std::stop_token& stop) {
   const Question& question = waiting.question;
   Json json = why_json(engine.view(), job, waiting.decided, {policy_, question.foreign});
   name_foreign(json, question.foreign);
@@ -512,11 +596,13 @@ http::Response Forecaster::why(Engine engine, JobId job, const Waiting& waiting,
   if (holds_berth(state)) {
     json["memory_limit_line"] = question.memory_limit;
     json["links_line"] = question.links;
-    add_forecast(json, {});
+    add_forecast(json, {}, std::nullopt);
     return {.status = 200, .body = to_body(json)};
   }
+  const bool may_teach = is_new(*engine.view().find(job));
   ForwardRun run = run_of(std::move(engine), question, Ends::AsPredicted);
   if (!look_ahead(json, run, waiting, stop)) return ending();
+  if (const auto made = made_of(run.forecast(), run.first()); made && may_teach) note(job, *made);
   speak_of_place(json, job, run.forecast(), waiting);
   if (state == JobState::Queued && !question.is_beyond)
     json["hints"] = adviser(waiting, stop).of_job(job, run.forecast());
@@ -561,6 +647,10 @@ http::Response Forecaster::each_start(Engine engine, const Waiting& waiting,
                                       const std::stop_token& stop) {
   ForecastOptions options = options_;
   options.now = waiting.question.now;
+  std::set<JobId> fresh;
+  engine.view().for_each_job([&](const Job& job) {
+    if (is_new(job)) fresh.insert(job.id);
+  });
   ForwardRun run(std::move(engine), options);
   const auto until = std::chrono::steady_clock::now() + kPatienceWithAll;
   while (run.advance() && std::chrono::steady_clock::now() < until) {
@@ -568,10 +658,14 @@ http::Response Forecaster::each_start(Engine engine, const Waiting& waiting,
   }
   Told told{.version = waiting.version,
             .at = waiting.question.now,
-            .body = to_body({{"starts", starts_json(run.starts())},
+            .body = to_body({{"starts", starts_json(run, errors_at(run.first()))},
                              {"hints", adviser(waiting, stop).of_all(run.starts())},
                              {"ends", ends_json(run.ends_of_arrays())}})};
   const std::lock_guard lock(mutex_);
+  for (const PredictedStart& start : run.starts()) {
+    const auto made = made_of(start, run.first());
+    if (made && fresh.contains(start.job)) errors_.predict(start.job, *made);
+  }
   told_ = told;
   return {.status = 200, .body = std::move(told.body)};
 }

@@ -4,6 +4,11 @@
 // The engine's thread copies the engine's state as bytes, O(jobs); all else happens on the one
 // thread here, on an engine made of them: nothing that is asked here delays a step. Each user has a
 // few places for questions, and users are answered in turn.
+//
+// A start that no limit bounds is told as an interval, by how far off the first predictions of like
+// jobs were that anybody asked for (core/prediction_errors.hpp). They are kept in memory, and after
+// a restart the prior is told until enough jobs have started: they are no facts of which the engine
+// decides, and in its snapshots each question would have to be an input of the journal.
 #pragma once
 
 #include <condition_variable>
@@ -12,12 +17,14 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <variant>
 
 #include "core/error.hpp"
 #include "core/job.hpp"
+#include "core/prediction_errors.hpp"
 #include "daemon/answers/adviser.hpp"
 #include "daemon/loop/json_text.hpp"
 #include "engine/forecast.hpp"
@@ -25,6 +32,7 @@
 #include "http/server.hpp"
 #include "live/fair_queue.hpp"
 #include "live/keeper.hpp"
+#include "live/ports.hpp"
 
 namespace berth::daemon {
 
@@ -72,6 +80,9 @@ class Forecaster {
   /// Answers at once, if it can, as ask_each() would.
   bool answer_again(const Engine& engine, const Question& question);
 
+  /// On the engine's thread: these have perhaps started, or wait no more.
+  void on_changed(const ClusterView& view, std::span<const JobId> jobs);
+
   static constexpr std::size_t kMostWaiting = 8;  ///< Of one user.
   /// Jobs that are looked at, beside those with a berth.
   static constexpr std::size_t kMostJobs = 20'000;
@@ -102,11 +113,13 @@ class Forecaster {
 
   void work(const std::stop_token& stop);
   http::Response answer(const Waiting& waiting, const std::stop_token& stop);
-  http::Response why(Engine engine, JobId job, const Waiting& waiting,
-                     const std::stop_token& stop) const;
+  http::Response why(Engine engine, JobId job, const Waiting& waiting, const std::stop_token& stop);
   http::Response dry_run(Engine engine, const Waiting& waiting, const std::stop_token& stop) const;
   http::Response each_start(Engine engine, const Waiting& waiting, const std::stop_token& stop);
   static Version version_of(const Engine& engine);
+  void settle_all(const ClusterView& view);
+  void note(JobId job, const MadePrediction& made);
+  PredictionErrors::Quantiles errors_at(Instant now) const;
   bool look_ahead(Json& json, ForwardRun& run, const Waiting& waiting,
                   const std::stop_token& stop) const;
   void speak_of_place(Json& json, JobId job, const Forecast& found, const Waiting& waiting) const;
@@ -118,11 +131,30 @@ class Forecaster {
   std::string policy_;
   std::string place_;
   ForecastOptions options_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable_any changed_;
   live::FairQueue<Waiting> waiting_;
   std::optional<Told> told_;  ///< The latest answer to ask_each(); under the mutex, as `waiting_`.
+  PredictionErrors errors_;   ///< Under the mutex.
   std::jthread thread_;
+};
+
+/// Tells a forecaster what has become of jobs, before others hear of it.
+class ForecastFollower : public live::Audience {
+ public:
+  /// Requires: all of them outlive it.
+  ForecastFollower(Forecaster& forecaster, const live::Keeper& keeper, live::Audience& others)
+      : forecaster_(forecaster), keeper_(keeper), others_(others) {}
+  void on_step(const live::StepTaken& step) override { others_.on_step(step); }
+  void on_changed(const std::vector<JobId>& jobs) override {
+    forecaster_.on_changed(keeper_.engine().view(), jobs);
+    others_.on_changed(jobs);
+  }
+
+ private:
+  Forecaster& forecaster_;
+  const live::Keeper& keeper_;
+  live::Audience& others_;
 };
 
 }  // namespace berth::daemon
