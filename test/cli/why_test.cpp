@@ -8,6 +8,7 @@
 
 #include "cli/fake_daemon.hpp"
 #include "cli/program.hpp"
+#include "cli/tell/job_text.hpp"
 #include "cli/tell/why_text.hpp"
 
 namespace berth {
@@ -121,6 +122,21 @@ TEST(WhyPage, ShowsTimesByTheClockAndFromNow) {
   EXPECT_THAT(page, HasSubstr(", in 1m00s: job 1 ends (time limit)\n"));
   EXPECT_THAT(page, HasSubstr(": job 2 starts\n  and 3 more\n"));
   EXPECT_THAT(page, Not(HasSubstr("reason")));
+}
+
+TEST(WhyPage, SaysByWhenItStartsWithNinetyPercent) {
+  Json why = Json::parse(R"({"id":3,"state":"queued","predicted_start_at":1300.0,
+      "predicted_by_at":4900.0,"predicted_from":"past predictions","confidence":"estimate",
+      "rests_on":"job 1 is expected to end by its estimate","start_gpus":[0],
+      "reason_brief":"GPU 0 is full"})");
+  const std::string by = ", by " + cli::clock_text(4900, 1000);
+  EXPECT_THAT(cli::why_page(why, 1000, {}),
+              HasSubstr(", in 5m00s on GPU 0 (estimate: job 1 is expected to end by its estimate)" +
+                        by + " with 90 % (from past predictions)\n"));
+  EXPECT_EQ(cli::waiting_line(why, 1000),
+            "GPU 0 is full, starts ~" + cli::clock_text(1300, 1000) + by);
+  why["predicted_from"] = "prior";
+  EXPECT_THAT(cli::why_page(why, 1000, {}), HasSubstr(by + " with 90 % (from a prior)\n"));
 }
 
 TEST(WhyPage, SaysWithWhatItStartsSooner) {

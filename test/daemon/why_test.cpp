@@ -58,6 +58,7 @@ TEST_F(Why, NamesTheHoldersAndPredictsTheStart) {
   EXPECT_THAT(std::string(why["passing"]), StartsWith("other jobs may start before it where"));
   EXPECT_EQ(why["confidence"], "bound");
   EXPECT_NEAR(why["predicted_start_at"], granted_at(first) + 60, 1e-3);
+  EXPECT_TRUE(why["predicted_by_at"].is_null()) << "a bound stays one";
   EXPECT_EQ(why["before"][0]["event"], "ends");
   EXPECT_EQ(why["before"][0]["by"], "time limit");
   const Json running = rig_.request("GET", "/v1/jobs/" + std::to_string(first) + "/why").body;
@@ -132,7 +133,8 @@ TEST_F(Why, APredictionRestsOnWhatWasLearned) {
   EXPECT_EQ(later.body["confidence"], "estimate");
   EXPECT_THAT(std::string(later.body["before"][0]["by"]),
               testing::AnyOf("learned run times", "as long again"));
-  EXPECT_FALSE(later.body["predicted_start_at"].is_null());
+  EXPECT_EQ(later.body["predicted_from"], "prior");
+  EXPECT_GT(later.body["predicted_by_at"], later.body["predicted_start_at"]);
 }
 
 TEST_F(Why, AHintStartsTheJobWhenItIsFollowed) {
@@ -240,17 +242,25 @@ class FakeExchange : public http::Exchange {
     asked_.set_value();
     if (may_answer_.valid()) may_answer_.wait();
     status = response.status;
+    body = response.body;
+    done_.set_value();
   }
   std::shared_ptr<http::Stream> stream(const std::string&) override { return nullptr; }
   void wait_until_asked() { asked_.get_future().wait(); }
+  Json answer() {
+    done_.get_future().wait();
+    return Json::parse(body);
+  }
 
   int status = 0;
+  std::string body;
   int place = 0;  ///< The how-many-eth answer of all.
   static inline std::atomic<int> answered = 0;
 
  private:
   http::Request request_;
   std::promise<void> asked_;
+  std::promise<void> done_;
   std::shared_future<void> may_answer_;
 };
 
@@ -286,6 +296,98 @@ TEST(ForecasterQueue, IsBoundedAndNobodyIsLeftWithoutAnAnswer) {
   }
   EXPECT_EQ(slow->status, 200);
   for (const auto& exchange : rest) EXPECT_TRUE(exchange->status == 200 || exchange->status == 503);
+}
+
+// ---- What past predictions tell ---------------------------------------------------------------
+
+/// One GPU, and jobs that take it whole and are said to run for 100 s.
+class PastPredictions : public testing::Test {
+ protected:
+  JobId submit() {
+    JobSpec spec{.user = UserId(1), .estimate = seconds(100)};
+    spec.request.gpu.count = GpuCount(1);
+    spec.request.gpu.sharing = Sharing::Alone;
+    const JobId id(++last_);
+    step({Submitted{id, spec}});
+    return id;
+  }
+  void end(JobId job) {
+    const Attempt attempt = engine_.view().find(job)->attempt;
+    step({Exited{.job = job, .attempt = attempt}, Released{job, attempt}});
+  }
+  Json ask(const daemon::Subject& about) {
+    const auto exchange = std::make_shared<FakeExchange>();
+    EXPECT_TRUE(forecaster_.ask(engine_, {.about = about, .now = now_, .exchange = exchange}));
+    return exchange->answer();
+  }
+  /// A job runs for 150 s, another waits for it, of which the start is asked for.
+  void go_through(daemon::Subject (*about)(JobId)) {
+    const JobId first = submit();
+    const JobId second = submit();
+    ask(about(second));
+    now_ += seconds(150);
+    end(first);
+    end(second);
+    now_ += seconds(1000);
+  }
+  double from_now(const Json& at) const {
+    return at.get<double>() - static_cast<double>(micros(now_)) / 1e6;
+  }
+
+  Engine engine_ = small_engine();
+  daemon::Forecaster forecaster_{"fifo", "first-fit"};
+  Instant now_ = kStart + seconds(1);
+
+ private:
+  void step(std::vector<Input> inputs) {
+    std::vector<JobId> touched;
+    while (!inputs.empty()) {
+      const Effects& effects = engine_.step(now_, inputs);
+      inputs.clear();
+      for (const Effect& effect : effects.list) {
+        const auto* const launch = std::get_if<Launch>(&effect);
+        if (launch != nullptr) inputs.emplace_back(Started{launch->job, launch->attempt});
+      }
+      for (std::uint64_t id = 1; id <= last_; ++id) touched.emplace_back(id);
+      forecaster_.on_changed(engine_.view(), touched);
+    }
+  }
+
+  std::uint64_t last_ = 0;
+};
+
+TEST_F(PastPredictions, MoveTheStartThatIsTold) {
+  const auto about = [](JobId job) { return daemon::Subject(job); };
+  for (int i = 0; i < 20; ++i) go_through(about);
+  submit();
+  const JobId waits = submit();
+  const Json why = ask(waits);
+  EXPECT_EQ(why["predicted_from"], "past predictions") << why;
+  EXPECT_NEAR(from_now(why["predicted_start_at"]), 150, 1e-3);
+  EXPECT_NEAR(from_now(why["predicted_by_at"]), 150, 1e-3);
+  EXPECT_NEAR(from_now(why["before"][0]["at"]), 100, 1e-3) << "the forecast is as it was";
+  const Json starts = ask(daemon::EachStart{})["starts"];
+  ASSERT_EQ(starts.size(), 1U);
+  EXPECT_EQ(starts[0]["at"], why["predicted_start_at"]);
+  EXPECT_EQ(starts[0]["by_at"], why["predicted_by_at"]);
+  EXPECT_EQ(starts[0]["from"], "past predictions");
+}
+
+TEST_F(PastPredictions, TellNothingWhileTheyAreFew) {
+  const auto about = [](JobId) { return daemon::Subject(daemon::EachStart{}); };
+  for (int i = 0; i < 19; ++i) go_through(about);
+  submit();
+  const Json prior = ask(submit());
+  EXPECT_EQ(prior["predicted_from"], "prior") << prior;
+  EXPECT_NEAR(from_now(prior["predicted_start_at"]), 100, 1e-3);
+  EXPECT_NEAR(from_now(prior["predicted_by_at"]), 250, 1e-3);
+}
+
+TEST_F(PastPredictions, OfAListTeachAsWell) {
+  const auto about = [](JobId) { return daemon::Subject(daemon::EachStart{}); };
+  for (int i = 0; i < 20; ++i) go_through(about);
+  submit();
+  EXPECT_EQ(ask(submit())["predicted_from"], "past predictions");
 }
 
 TEST(ForecasterQueue, OneWhoAsksALotTakesNobodysPlaceAndTurn) {

@@ -37,7 +37,7 @@ std::string sparkline(const std::deque<int>& percents) {
 
 /// The reason is cut where it is too long, so when the job starts stands before it.
 Json with_start_first(const Json& job, double now) {
-  const std::string start = start_text(job, now);
+  const std::string start = start_text(job, now, StartForm::Moment);
   Json row = job;
   if (start.empty()) return row;
   row["reason_brief"] = start + " " + text_of(job, "reason_brief");

@@ -116,17 +116,29 @@ Expected<JobOptions> options_in(const Json& arguments) {
 }
 
 /// What a model reads of a job.
-constexpr auto kBrief = std::to_array<const char*>({"id",         "handle",
-                                                    "name",       "state",
-                                                    "tasks",      "array_tasks",
-                                                    "user_name",  "gpus",
-                                                    "gpu_count",  "vram_bytes",
-                                                    "class",      "reason_brief",
-                                                    "started_at", "submitted_at",
-                                                    "ended_at",   "exit_code",
-                                                    "note",       "peak_bytes",
-                                                    "after",      "failed_tasks",
-                                                    "reports",    "predicted_start_at"});
+constexpr auto kBrief = std::to_array<const char*>({"id",
+                                                    "handle",
+                                                    "name",
+                                                    "state",
+                                                    "tasks",
+                                                    "array_tasks",
+                                                    "user_name",
+                                                    "gpus",
+                                                    "gpu_count",
+                                                    "vram_bytes",
+                                                    "class",
+                                                    "reason_brief",
+                                                    "started_at",
+                                                    "submitted_at",
+                                                    "ended_at",
+                                                    "exit_code",
+                                                    "note",
+                                                    "peak_bytes",
+                                                    "after",
+                                                    "failed_tasks",
+                                                    "reports",
+                                                    "predicted_start_at",
+                                                    "predicted_by_at"});
 
 /// The rows under `key` with few members, unless `brief` is false; what is empty is left out.
 Json shortened(Json answer, const char* key, const Json& arguments) {

@@ -210,11 +210,12 @@ std::string Table::line_of(const std::vector<Cell>& row, const Look& look) const
   const Cell& last = row.back();
   const bool is_right = columns_.back().align == Align::Right;
   const std::size_t left = look.width && *look.width > before ? *look.width - before : 0;
-  std::vector<std::string> parts = {last.text};
+  const bool has_room = !last.longer.empty() && (!look.width || columns_of(last.longer) <= left);
+  std::vector<std::string> parts = {has_room ? last.longer : last.text};
   if (look.width && rest_ == Rest::Cut) {
-    parts = {cut(last.text, left)};
+    parts = {cut(parts.front(), left)};
   } else if (look.width)
-    parts = wrapped(last.text, std::max(left, std::min(kNarrowest, *look.width)));
+    parts = wrapped(parts.front(), std::max(left, std::min(kNarrowest, *look.width)));
   std::string text;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     std::string whole = i == 0 ? line : std::string(before, ' ');

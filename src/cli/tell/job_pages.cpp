@@ -42,6 +42,8 @@ void Starts::add_to(Json& job) const {
   if (const auto found = starts_.find(*id); found != starts_.end()) {
     job["predicted_start_at"] = part_of(found->second, "at");
     job["predicted_start_confidence"] = text_of(found->second, "confidence");
+    if (const Json& by = part_of(found->second, "by_at"); by.is_number())
+      job["predicted_by_at"] = by;
   }
   add_hint(job, *id);
 }
@@ -66,6 +68,7 @@ void Starts::add_to_array(Json& array) const {
   if (next != nullptr) {
     array["predicted_start_at"] = part_of(*next, "at");
     array["predicted_start_confidence"] = text_of(*next, "confidence");
+    if (const Json& by = part_of(*next, "by_at"); by.is_number()) array["predicted_by_at"] = by;
     add_hint(array, integer_of(*next, "job").value_or(0));
   }
   const auto end = ends_.find(first);

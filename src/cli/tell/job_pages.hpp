@@ -22,8 +22,9 @@ class Starts {
   /// Empty where the daemon does not tell: it has too many jobs.
   static Starts ask(Daemon& daemon);
   static Starts ask_as(std::uint32_t user, Daemon& daemon);
-  /// Gives a job that waits `predicted_start_at`, `predicted_start_confidence` and, if it is the
-  /// user's to change, `hint`; an array those of its next job, and `predicted_end_at`.
+  /// Gives a job that waits `predicted_start_at`, `predicted_start_confidence`, `predicted_by_at`
+  /// unless that is a bound and, if it is the user's to change, `hint`; an array those of its next
+  /// job, and `predicted_end_at`.
   void add_to(Json& job) const;
 
  private:

@@ -157,13 +157,13 @@ std::string counts_text(const Json& array) {
 }
 
 /// `27 of 200 done, 8 running, ends ~03:10`; while none runs why the next one waits.
-std::string progress_text(const Json& array, double now) {
+std::string progress_text(const Json& array, double now, StartForm form) {
   std::string text = counts_text(array);
   const std::string brief = printable(text_of(array, "reason_brief"));
   const std::string state = text_of(array, "state");
   const bool waits_all = state == "queued" || state == "deferred";
   if (waits_all && !brief.empty()) text += "; " + brief;
-  const std::string start = waits_all ? start_text(array, now) : "";
+  const std::string start = waits_all ? start_text(array, now, form) : "";
   if (!start.empty()) text += ", " + start;
   const std::string hint = waits_all ? printable(options_of(part_of(array, "hint"))) : "";
   if (!hint.empty()) text += "; now with " + hint;
@@ -177,14 +177,14 @@ std::string progress_text(const Json& array, double now) {
   return text;
 }
 
-std::string why_of(const Json& job, double now) {
-  if (is_array_row(job)) return progress_text(job, now);
+std::string why_of(const Json& job, double now, StartForm form) {
+  if (is_array_row(job)) return progress_text(job, now, form);
   const std::string brief = text_of(job, "reason_brief");
   const std::string reason = brief.empty() ? text_of(job, "reason") : brief;
   const std::string note = text_of(job, "note");
   const auto code = integer_of(job, "exit_code");
   if (!has_ended(job)) {
-    const std::string start = start_text(job, now);
+    const std::string start = start_text(job, now, form);
     const std::string hint = printable(options_of(part_of(job, "hint")));
     return printable(reason) + (reason.empty() || start.empty() ? "" : ", ") + start +
            (hint.empty() ? "" : "; now with " + hint);
@@ -398,11 +398,14 @@ std::string energy_text(std::optional<double> joules) {
   return text.data();
 }
 
-std::string start_text(const Json& job, double now) {
+std::string start_text(const Json& job, double now, StartForm form) {
   const auto at = number_of(job, "predicted_start_at");
   if (!at) return "";
-  const bool is_bound = text_of(job, "predicted_start_confidence") == "bound";
-  return (is_bound ? "by " : "~") + clock_text(*at, now);
+  const std::string clock = clock_text(*at, now);
+  if (text_of(job, "predicted_start_confidence") == "bound") return "by " + clock;
+  const auto by = form == StartForm::Interval ? number_of(job, "predicted_by_at") : std::nullopt;
+  const std::string latest = by ? clock_text(*by, now) : clock;
+  return "~" + clock + (latest == clock ? "" : ", by " + latest);
 }
 
 void sort_for_reading(std::vector<Json>& jobs) {
@@ -434,7 +437,9 @@ void add_row(Table& table, const Json& job, double now, Width width) {
                              {or_dash(printable(text_of(job, "class")))},
                              {time_of(job, now)}};
   if (width == Width::Wide) cells.push_back({or_dash(printable(text_of(job, "memory_limit")))});
-  cells.push_back({why_of(job, now), waits(job) ? Colour::None : Colour::Dim});
+  const bool has_interval = number_of(job, "predicted_by_at").has_value();
+  cells.push_back({why_of(job, now, StartForm::Moment), waits(job) ? Colour::None : Colour::Dim,
+                   has_interval ? why_of(job, now, StartForm::Interval) : ""});
   table.add(std::move(cells));
 }
 
@@ -468,7 +473,7 @@ std::string array_page(const Json& array, double now, const Look& look) {
   page.line("exit code", number_text(part_of(array, "exit_code")));
   page.line("at once", number_text(part_of(array, "array_at_once")));
   page.line("next task", printable(text_of(array, "reason")));
-  page.line("next start", start_text(array, now));
+  page.line("next start", start_text(array, now, StartForm::Interval));
   if (const auto end = number_of(array, "predicted_end_at"); end && !has_ended(array)) {
     page.line("ends", "~" + clock_text(*end, now));
   }
@@ -495,7 +500,7 @@ std::string job_page(const Json& job, double now, const Look& look) {
   page.line("state", printable(text_of(job, "state")), colour_of(job));
   page.line("exit code", number_text(part_of(job, "exit_code")));
   page.line("reason", has_ended(job) ? "" : printable(text_of(job, "reason")));
-  page.line("start", start_text(job, now));
+  page.line("start", start_text(job, now, StartForm::Interval));
   page.line("note",
             text_of(job, "state") == "timeout" ? ending(job) : printable(text_of(job, "note")));
   add_request(page, job);
@@ -536,7 +541,7 @@ std::string ending(const Json& job) {
 std::string outcome_text(const Json& job) {
   const std::string words = ending(job);
   if (!words.empty()) return words;
-  const std::string why = why_of(job, 0);
+  const std::string why = why_of(job, 0, StartForm::Moment);
   return printable(text_of(job, "state")) + (why.empty() ? "" : ": " + why);
 }
 

@@ -26,9 +26,11 @@ bool is_array_row(const Json& job);
 /// True for a job that is queued, held or suspended.
 bool waits(const Json& job);
 
-/// When it starts, as `~17:43`, or `by 17:43` where limits that are enforced bound it; "" where
-/// that is not known.
-std::string start_text(const Json& job, double now);
+/// The moment by which it starts with 50 %, or with 90 % too.
+enum class StartForm : std::uint8_t { Moment, Interval };
+/// When it starts, as `~17:43` or `~17:43, by 19:40`; `by 17:43` where limits that are enforced
+/// bound it; "" where that is not known.
+std::string start_text(const Json& job, double now, StartForm form);
 
 /// An instant near `now` in local time: `17:43`, `Tue 17:43`, `12 Dec`.
 std::string clock_text(double instant, double now);

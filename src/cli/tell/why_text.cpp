@@ -137,6 +137,15 @@ std::string reservation_text(const Json& why, double now) {
   return where + ", expected to be free at " + from;
 }
 
+/// `, by 19:40 with 90 % (from past predictions)`.
+std::string by_text(const Json& why, double now) {
+  const auto by = number_of(why, "predicted_by_at");
+  if (!by) return "";
+  const bool is_prior = text_of(why, "predicted_from") == "prior";
+  return ", by " + clock_text(*by, now) + " with 90 % (from " +
+         (is_prior ? "a prior" : "past predictions") + ")";
+}
+
 std::string start_text(const Json& why, double now) {
   const std::string rests_on = printable(text_of(why, "rests_on"));
   const std::string at = moment_text(number_of(why, "predicted_start_at"), now);
@@ -146,7 +155,7 @@ std::string start_text(const Json& why, double now) {
   const bool is_later = confidence != "bound" && !by_limits.empty();
   const std::string gpus = gpu_list(part_of(why, "start_gpus"));
   return at + (gpus.empty() ? "" : " on " + gpus) + " (" + confidence + ": " + rests_on + ")" +
-         (is_later ? "; if each job ran to its limit: " + by_limits : "");
+         by_text(why, now) + (is_later ? "; if each job ran to its limit: " + by_limits : "");
 }
 
 std::string before_lines(const Json& why, double now) {
@@ -242,8 +251,12 @@ std::string waiting_line(const Json& why, double now) {
   const auto add = [&text](const std::string& between, const std::string& more) {
     text += (text.empty() ? "" : between) + more;
   };
-  const bool is_bound = text_of(why, "confidence") == "bound";
-  if (at) add(", ", "starts " + std::string(is_bound ? "by " : "~") + clock_text(*at, now));
+  if (at) {
+    const Json start = {{"predicted_start_at", *at},
+                        {"predicted_start_confidence", text_of(why, "confidence")},
+                        {"predicted_by_at", part_of(why, "predicted_by_at")}};
+    add(", ", "starts " + cli::start_text(start, now, StartForm::Interval));
+  }
   const Json& hints = part_of(why, "hints");
   if (!hints.is_array() || hints.empty()) return text;
   const std::string options = printable(options_of(part_of(hints[0], "change")));

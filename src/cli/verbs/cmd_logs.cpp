@@ -152,7 +152,7 @@ void explain_nothing(Daemon& daemon, const std::string& job) {
   if (!waits(*state)) return;
   Json one = *state;
   Starts::ask(daemon).add_to(one);
-  const std::string start = start_text(one, wall_now());
+  const std::string start = start_text(one, wall_now(), StartForm::Interval);
   const std::string reason = printable(text_of(one, "reason_brief"));
   report_failure(name + " is " + printable(text_of(one, "state")) + ", it has no output yet" +
                  (reason.empty() ? "" : ": " + reason) + (start.empty() ? "" : ", " + start));

@@ -226,6 +226,41 @@ TEST(JobTable, SaysBrieflyWhyAndWhenAJobStarts) {
                     HasSubstr("  reached its time limit of 1m30s\n"), HasSubstr("  7.5G  ")));
 }
 
+TEST(JobTable, SaysByWhenAJobStartsWhereALineHasRoom) {
+  const std::vector<Json> jobs = {
+      job(R"-({"id":3,"state":"queued","user_name":"bob","name":"c","gpu_count":1,"gpus":[],
+              "vram_bytes":8053063680,"class":"long","submitted_at":940,
+              "reason_brief":"needs 1 GiB more","predicted_start_at":4600,
+              "predicted_by_at":8200,"predicted_start_confidence":"estimate",
+              "hint":{"vram_bytes":1073741824}})-")};
+  const std::string at = "  needs 1 GiB more, ~" + clock_text(4600, 1000);
+  const std::string whole = at + ", by " + clock_text(8200, 1000) + "; now with --vram 1G\n";
+  EXPECT_THAT(table_of(jobs, 1000), HasSubstr(whole));
+  Table table = job_table();
+  add_row(table, jobs.front(), 1000);
+  const std::string roomy = table.text({.terminal = true, .width = 200});
+  EXPECT_THAT(roomy, HasSubstr(whole));
+  Table narrow = job_table();
+  add_row(narrow, jobs.front(), 1000);
+  const auto needed = columns_of(roomy.substr(roomy.find('\n') + 1)) - 1;  // but for the newline
+  EXPECT_THAT(narrow.text({.terminal = true, .width = needed - 1}),
+              AllOf(HasSubstr(at + "; now with --vram 1G\n"), Not(HasSubstr(", by "))));
+}
+
+TEST(StartText, SaysBothMomentsUnlessTheyLookAlike) {
+  Json job = {{"predicted_start_at", 4600}, {"predicted_start_confidence", "estimate"}};
+  const std::string at = clock_text(4600, 1000);
+  EXPECT_EQ(start_text(job, 1000, StartForm::Interval), "~" + at);
+  job["predicted_by_at"] = 4601;
+  EXPECT_EQ(start_text(job, 1000, StartForm::Interval), "~" + at);
+  job["predicted_by_at"] = 8200;
+  EXPECT_EQ(start_text(job, 1000, StartForm::Interval),
+            "~" + at + ", by " + clock_text(8200, 1000));
+  EXPECT_EQ(start_text(job, 1000, StartForm::Moment), "~" + at);
+  job["predicted_start_confidence"] = "bound";
+  EXPECT_EQ(start_text(job, 1000, StartForm::Interval), "by " + at);
+}
+
 TEST(ClockText, SaysNoMoreThanIsNeeded) {
   setenv("TZ", "UTC", 1);
   tzset();
