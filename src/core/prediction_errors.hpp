@@ -12,7 +12,7 @@
 //
 // Of fewer than kFewest like jobs too little is known, and a prior is told: the prediction is the
 // median, and nine of ten start within 2.5 times their predicted wait. It is what `headroom` needs
-// on mixes of workloads (doc/results/estimates.md). A value type, bounded, without doubles.
+// on mixes of workloads (doc/simulator.md). A value type, bounded, without doubles.
 #pragma once
 
 #include <array>

@@ -69,7 +69,9 @@ const std::vector<ManualText>& texts() {
        "berth-run(1), berth-logs(1)"},
       {"ls",
        "Lists running jobs, then those that wait with what they wait for and when they start: "
-       "~17:43 by estimates, by 17:43 where time limits bound it. On a terminal, jobs of one user "
+       "~17:43, by 19:40 by estimates (half of such jobs start by the first, nine of ten by the "
+       "second, which is left out where a line has no room), by 17:43 where time limits bound it. "
+       "On a terminal, jobs of one user "
        "that wait alike are folded into one row, and totals end the list; in a pipe each job has "
        "one line. An array has one row, with what is done and when it is predicted to end; "
        "--each, or its number, lists its tasks. With --json and --format each task is a job, "
@@ -99,7 +101,9 @@ const std::vector<ManualText>& texts() {
        "Says why jobs wait: how much memory each GPU lacks and which jobs hold it, which jobs must "
        "end first, the place that is reserved, and the predicted start with what it is based on: a "
        "bound "
-       "by enforced time limits, or an estimate.\n\n"
+       "by enforced time limits, or an estimate, with the time by which nine of ten such jobs "
+       "start: "
+       "from past predictions on this machine, or a prior while they are few.\n\n"
        "Jobs that must end are those of the prediction: without their end the job would lack room "
        "where it is predicted to start, or be over its user's limit.\n\n"
        "Of a job of the caller's, the line sooner, and those below it, say with what change the "

@@ -236,7 +236,8 @@ ReplayOptions add_replay_options(CLI::App& verb, ReplayArguments& arguments) {
   verb.add_flag("--waits", arguments.waits, "Print why jobs waited: time by reason.");
   verb.add_option("--predictions", arguments.predictions,
                   "Predict the start of this many jobs when they are submitted, and print how "
-                  "far off the predictions were; each one runs a copy of the engine forward.")
+                  "far off the predictions were and how many started by the times of their "
+                  "intervals; each one runs a copy of the engine forward.")
       ->check(whole_number(0, kMostPredictions))
       ->capture_default_str();
   add_machine_options(verb, arguments.machine);
