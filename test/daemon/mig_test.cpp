@@ -102,7 +102,7 @@ TEST(Mig, WhatNoInstanceCanBeIsRefused) {
   EXPECT_THAT(refusal({{"share", "mig:7g.80gb"}}),
               HasSubstr("share: 'mig:7g.80gb': no GPU that the job accepts is like that"));
   EXPECT_THAT(refusal({{"share", "timeslice"}}), HasSubstr("share: 'timeslice': no GPU"));
-  EXPECT_THAT(refusal({{"share", "half"}}), HasSubstr("share: 'half', must be exclusive"));
+  EXPECT_THAT(refusal({{"share", "half"}}), HasSubstr("share: 'half', must be now"));
 }
 
 std::vector<std::string> names_of(Rig& rig) {

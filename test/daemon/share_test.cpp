@@ -18,7 +18,7 @@ class ShareRig {
  public:
   ShareRig() {
     rig.start();
-    rig.submit(load("--vram 2G --steps 0"), kFourGib);
+    rig.submit(load("--vram 2G --steps 0 --duty 1"), kFourGib);
     eventually("a job keeps the GPU busy", [&] {
       const Json percent = rig.request("GET", "/v1/gpus").body["gpus"][0]["utilisation_percent"];
       return percent.is_number() && percent >= 80;
