@@ -44,7 +44,7 @@ std::string make_keys(Rng& rng) {
   };
   add("short_bound", short_bound);
   add("medium_bound", medium_bound);
-  add("stretch", rng.between(0, 30));
+  add("fairness", rng.between(0, 3));
   add("overdue_after", rng.between(0, 3));
   add("share_after", rng.between(0, 120));
   return keys;

@@ -64,25 +64,4 @@ Duration Backlog::until_done(UserId user, Work running, const ClusterView& view)
   return Duration(static_cast<std::int64_t>(std::min<Wide>(all / kAll, micros(kForever))));
 }
 
-double Backlog::burden(UserId user, const ClusterView& view) const {
-  constexpr double kWorkPerShareSecond = 1e6;
-  const Duration half_life = view.settings().service_half_life;
-  double own = 0;
-  double all = 0;
-  double users = 0;
-  const auto add = [&](UserId of, const Account& account) {
-    const auto service = static_cast<double>(account.service_at(view.now(), half_life).raw());
-    const double work = static_cast<double>(this->of(of)) / kWorkPerShareSecond;
-    const double burden = (service + work) / static_cast<double>(account.weight_milli);
-    if (of == user) own = burden;
-    all += burden;
-    ++users;
-  };
-  for (const auto& [of, account] : view.accounts()) add(of, account);
-  for (const auto& [of, waiting] : users_) {
-    if (!view.accounts().contains(of)) add(of, {});
-  }
-  return all == 0 ? 1 : own * users / all;
-}
-
 }  // namespace berth

@@ -36,10 +36,6 @@ class Backlog {
   /// queueing: Demers, Keshav and Shenker, SIGCOMM 1989). O(users with waiting jobs).
   Duration until_done(UserId user, Work running, const ClusterView& view) const;
 
-  /// What this user has had and waits for, service + waiting work per weight, over the mean of that
-  /// of all users with an account or waiting jobs; 1 if all have nothing. O(users).
-  double burden(UserId user, const ClusterView& view) const;
-
  private:
   struct Waiting {
     Work work = 0;

@@ -1,12 +1,14 @@
 // Headroom, the default policy. doc/adr/0013 argues its rule and doc/headroom.md its defaults.
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <bit>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "core/bytes.hpp"
+#include "core/wide.hpp"
 #include "policy/gates.hpp"
 #include "policy/kit/memory.hpp"
 #include "policy/order/backlog.hpp"
@@ -19,17 +21,17 @@ namespace berth {
 constexpr auto kHeadroomKeys = std::to_array<Key>({
     kShortBoundKey,
     kMediumBoundKey,
-    {.name = "stretch",
+    {.name = "fairness",
      .type = KeyType::Factor,
-     .usual = "10",
+     .usual = "1",
      .least = 0,
-     .most = 1'000'000,
+     .most = 10'000,
      .what =
-         "An hour of run time counts as this many hours of later submission, for a user with the "
-         "mean of service. 0: first come, first served."},
+         "The jobs of a user with twice the service of another go as if they ran 2 ^ this times as "
+         "long. 0: users do not matter."},
     {.name = "overdue_after",
      .type = KeyType::Factor,
-     .usual = "1.5",
+     .usual = "10",
      .least = 0,
      .most = 1'000'000,
      .what =
@@ -43,29 +45,31 @@ constexpr auto kHeadroomKeys = std::to_array<Key>({
 });
 
 constexpr About kHeadroom{
-    .title = "Headroom: short jobs first, and no job long after its turn by an equal share.",
+    .title = "Headroom: short jobs and users with little service first, and nobody for ever last.",
     .rule =
-        "rank = time of submission + `stretch` x run time x sqrt(f), least first, where f = "
-        "(service "
-        "+ waiting work of the user) / weight, over the mean of that of all users, from 0.1 to 10. "
-        "The run time is the estimate, else the time limit, else the bound of the class (a day for "
-        "long). A job is due `overdue_after` x A after it began to wait, where A = the time that "
-        "the "
-        "cluster needs for all that runs and, of each user, for the work that is done before this "
-        "user's is if users share the cluster by weight. Overdue jobs go before all others, the "
-        "earliest due first. Both times are fixed when the job begins to wait, and again when its "
-        "run time changes; a shorter one never makes it due later. A job that outlives its class "
-        "joins the next one. A class that a user states is raised by one once (jobs of the user "
-        "that outlived their class) - (jobs that kept to it) = `liar_after`. Backfill is EASY.",
+        "rank = lg(run time) + `fairness` x lg(service of the user / weight), least first; of "
+        "equal "
+        "ranks the earliest submitted. lg counts sixteenths of an octave. The run time is the "
+        "estimate, else the time limit, else the bound of the class (a day for long). Service is "
+        "that of `fair-share`, looked at every ten minutes, and at least a thousandth of the "
+        "mean of all users. A job is due `overdue_after` x A after it began to wait, where A = the "
+        "time that the cluster needs for all that runs and, of each user, for the work that is "
+        "done before this user's is if users share the cluster by weight. Overdue jobs go before "
+        "all others, the earliest due first. A is fixed when the job begins to wait, and again "
+        "when its run time changes; a shorter one never makes it due later. A job that outlives "
+        "its class joins the next one. A class that a user states is raised by one once (jobs of "
+        "the user that outlived their class) - (jobs that kept to it) = `liar_after`. Backfill is "
+        "EASY.",
     .reads =
         "Estimate, time limit, class, time of submission, GPUs and memory asked for, accounts "
         "(service, weight), run time, jobs that ended (run time, class).",
     .source =
-        "berth's own. Its parts: short jobs first with ageing; due times as in the fair sojourn "
-        "protocol (Friedman and Henderson, SIGMETRICS 2003), between users as in fair queueing "
-        "(Demers, Keshav and Shenker, SIGCOMM 1989); EASY backfilling (Lifka, JSSPP 1995).",
+        "berth's own. Its parts: shortest job first; fair share by decayed dominant service; due "
+        "times as in the fair sojourn protocol (Friedman and Henderson, SIGMETRICS 2003), between "
+        "users as in fair queueing (Demers, Keshav and Shenker, SIGCOMM 1989); EASY backfilling "
+        "(Lifka, JSSPP 1995).",
     .differs = "Nothing to compare with: it is not published elsewhere.",
-    .cost = "O(running) per pass, O(users + running) per submission.",
+    .cost = "O(running + users + lanes) per pass, O(users + running) per submission.",
     .proof =
         "None yet. Our own tests check its promises to users on simulated days "
         "(test/property/fairness_test.cpp, test/property/starvation_test.cpp).",
@@ -74,35 +78,53 @@ constexpr About kHeadroom{
 
 namespace {
 
-constexpr double kLeastBurden = 0.1;
-constexpr double kMostBurden = 10;
+constexpr Duration kPeriod = minutes(10);  ///< Ranks follow the time in such steps.
+constexpr std::int64_t kLeastPartOfMean = 1000;
 
-double thousandths(std::int64_t milli) { return static_cast<double>(milli) / 1000; }
-
-/// Square roots and products of doubles are the same on every machine that berth runs on.
-Duration times(Duration time, double factor) {
-  constexpr auto kMost = static_cast<double>(kYear) * 1000;
-  return Duration(
-      static_cast<std::int64_t>(std::min(kMost, static_cast<double>(micros(time)) * factor)));
+/// 16 x log2, rounded down, between powers of two a straight line. Requires: of >= 1.
+constexpr std::int64_t lg(std::uint64_t of) {
+  const int octave = static_cast<int>(std::bit_width(of)) - 1;
+  const std::uint64_t sixteenths = octave >= 4 ? of >> (octave - 4) : of << (4 - octave);
+  return 16 * octave + static_cast<std::int64_t>(sixteenths & 15U);
 }
+
+constexpr std::int64_t lg(std::int64_t of) {
+  return lg(static_cast<std::uint64_t>(std::max<std::int64_t>(of, 1)));
+}
+
+Duration times(Duration time, std::int64_t milli) {
+  constexpr Wide kMost = Wide{kYear} * 1000;
+  return Duration(static_cast<std::int64_t>(std::min(kMost, Wide{micros(time)} * milli / 1000)));
+}
+
+Instant last_step(Instant now) { return now - Duration(micros(now) % micros(kPeriod)); }
 
 /// When it is the turn of a job.
 struct Turn {
-  Duration run{0};  ///< The run time that both rest on.
-  Instant rank;     ///< The earlier goes first.
+  Duration run{0};  ///< The run time that it rests on.
   Instant due;      ///< From then on it goes before all that are not overdue.
 };
-inline auto members(Turn& v) { return std::tie(v.run, v.rank, v.due); }
+inline auto members(Turn& v) { return std::tie(v.run, v.due); }
 
 using Turns = std::map<JobId, Turn>;
+
+/// What users have had, by weight.
+struct Had {
+  Instant step = Instant::min();
+  std::map<UserId, std::int64_t> by = {};
+  std::int64_t least = 0;  ///< Of those who had less.
+};
+inline auto members(Had& v) { return std::tie(v.step, v.by, v.least); }
 
 class Headroom final : public Order {
  public:
   explicit Headroom(const Keys& keys)
       : judge_(keys),
-        stretch_milli_(keys.number("stretch")),
+        fairness_milli_(keys.number("fairness")),
         overdue_milli_(keys.number("overdue_after")),
         keys_(keys) {}
+
+  DependsOn depends_on() const override { return DependsOn::Lane; }
 
   void configure(PipelineOptions& options, Gates& gates) const override {
     options.classes = judge_.bounds();
@@ -120,24 +142,35 @@ class Headroom final : public Order {
     if (is_fresh) recall(view);
     for (const Event& event : events) note(event.job, view);
     if (is_fresh) view.for_each_pending([&](const JobView& job) { note(job.id(), view); });
+    follow_services(view);
+    const bool any_waits = view.job_count() > view.running().size();
+    if (any_waits)
+      decisions.wake_at = std::min(decisions.wake_at.value_or(kNever), had_.step + kPeriod);
     return decisions;
   }
 
-  Ranked rank(const JobView& job, const ClusterView& view) const override {
-    const auto found = turns_.find(job.id());
-    if (found == turns_.end()) return {.rank = {.major = micros(job.in_line_since())}};
-    const Turn& turn = found->second;
-    if (turn.due <= view.now()) {
-      return {.rank = {.major = micros(Instant::min()), .minor = micros(turn.due)}};
+  Ranked rank(const JobView& job, const ClusterView&) const override {
+    return {.rank = {.major = micros(job.in_line_since())}, .valid_until = std::nullopt};
+  }
+  std::int64_t lane(const JobView& job, const ClusterView&) const override {
+    return lg(micros(run_time(job)));
+  }
+  Rank lane_rank(const JobView& job, const ClusterView&) const override {
+    const Turn* const turn = turn_of(job.id());
+    if (turn != nullptr && turn->due <= had_.step) {
+      return {.major = micros(Instant::min()), .minor = micros(turn->due)};
     }
-    const Duration moved = job.in_line_since() - job.submitted();
-    return {.rank = {.major = micros(turn.rank) + micros(moved)}, .valid_until = turn.due};
+    const auto found = had_.by.find(job.user());
+    const std::int64_t had = std::max(had_.least, found == had_.by.end() ? 0 : found->second);
+    return {.major = 1000 * lg(micros(run_time(job))) + fairness_milli_ * lg(had),
+            .minor = micros(job.in_line_since())};
   }
 
   Snapshot save() const override {
     ByteWriter writer;
     writer.text(judge_.save());
     writer.text(saved(turns_));
+    writer.text(saved(had_));
     return writer.take();
   }
   Expected<void> restore(const Snapshot& bytes) override {
@@ -145,11 +178,14 @@ class Headroom final : public Order {
     ByteReader reader(bytes);
     const Snapshot judge(bytes.empty() ? "" : reader.text());
     const Snapshot turns(bytes.empty() ? "" : reader.text());
+    const Snapshot had(bytes.empty() ? "" : reader.text());
     if (reader.failed() || !reader.at_end()) {
       return fail(ErrorCode::BadData, "policy memory: not that of headroom");
     }
     if (auto done = judge_.restore(judge, "headroom"); !done) return done;
-    return restore_into(turns_, turns, "headroom", [](const Turns&) { return true; });
+    const auto any = [](const auto&) { return true; };
+    if (auto done = restore_into(had_, had, "headroom", any); !done) return done;
+    return restore_into(turns_, turns, "headroom", any);
   }
 
  private:
@@ -188,18 +224,29 @@ class Headroom final : public Order {
     return supposed_run(job, judge_.class_of(job), judge_.bounds());
   }
 
-  double burden_of(const JobView& job, const ClusterView& view) const {
-    return std::clamp(backlog_.burden(job.user(), view), kLeastBurden, kMostBurden);
+  const Turn* turn_of(JobId id) const {
+    const auto found = turns_.find(id);
+    return found == turns_.end() ? nullptr : &found->second;
   }
 
   Turn turn_of(const JobView& job, Duration run, const ClusterView& view) {
-    const double stretch = std::sqrt(burden_of(job, view)) * thousandths(stretch_milli_);
     const Duration ahead = backlog_.until_done(job.user(), running_work(view), view);
-    return {.run = run,
-            .rank = later(job.submitted(), times(run, stretch)),
-            .due = overdue_milli_ == 0
-                       ? kNever
-                       : later(view.now(), times(ahead, thousandths(overdue_milli_)))};
+    const Instant due = later(view.now(), times(ahead, overdue_milli_));
+    return {.run = run, .due = overdue_milli_ == 0 ? kNever : due};
+  }
+
+  /// What each user has had by the first pass of this step: what starts meanwhile moves no rank, or
+  /// a pass would undo what the one before it decided. O(users) per step.
+  void follow_services(const ClusterView& view) {
+    if (had_.step == last_step(view.now())) return;
+    had_ = {.step = last_step(view.now()), .by = {}, .least = 0};
+    Wide sum = 0;
+    for (const auto& [user, account] : view.accounts()) {
+      const ShareSeconds had = account.service_at(view.now(), view.settings().service_half_life);
+      sum += had_.by[user] = had.raw() / account.weight_milli;
+    }
+    const auto users = static_cast<std::int64_t>(std::max<std::size_t>(had_.by.size(), 1));
+    had_.least = static_cast<std::int64_t>(sum / users / kLeastPartOfMean);
   }
 
   /// What is left to do of the jobs that run; looked up once in a pass.
@@ -215,11 +262,12 @@ class Headroom final : public Order {
   }
 
   ClassJudge judge_;
-  std::int64_t stretch_milli_;
+  std::int64_t fairness_milli_;
   std::int64_t overdue_milli_;
   Keys keys_;
   Turns turns_;
   Backlog backlog_;
+  Had had_;
   bool is_fresh_ = true;              ///< The waiting jobs were not looked at yet.
   std::optional<Work> running_work_;  ///< In this pass.
 };

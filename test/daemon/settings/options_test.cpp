@@ -254,7 +254,7 @@ name = "dlas"
 [policy.dlas]
 thresholds = [3600, 14400]
 [policy.headroom]
-stretch = 20
+fairness = 5
 [place.least-shared]
 share_below_percent = 50
 )"),
@@ -264,10 +264,10 @@ share_below_percent = 50
 }
 
 TEST(Options, WhatStandsBehindTheNameGoesBeforeTheTable) {
-  Options options = read("[policy.headroom]\nstretch = 20\nliar_after = 2\n");
-  EXPECT_EQ(completed(options, kUser).rules.policy, "headroom:liar_after=2:stretch=20");
-  options.rules.policy = "headroom:stretch=3";
-  EXPECT_EQ(completed(options, kUser).rules.policy, "headroom:stretch=3:liar_after=2");
+  Options options = read("[policy.headroom]\nfairness = 5\nliar_after = 2\n");
+  EXPECT_EQ(completed(options, kUser).rules.policy, "headroom:fairness=5:liar_after=2");
+  options.rules.policy = "headroom:fairness=3";
+  EXPECT_EQ(completed(options, kUser).rules.policy, "headroom:fairness=3:liar_after=2");
 }
 
 TEST(Options, AWrongKeyOfAPolicyIsNamedWithTheValidOnes) {

@@ -91,20 +91,6 @@ TEST_F(BacklogOfUsers, WhatNoLongerWaitsIsNotAhead) {
   EXPECT_EQ(backlog_.of(UserId(1)), 0);
 }
 
-TEST_F(BacklogOfUsers, ABurdenIsOverTheMeanOfAll) {
-  EXPECT_EQ(backlog_.burden(UserId(1), scene_.view()), 1);
-  scene_.state().accounts[UserId(1)].as_of = kStart;
-  scene_.state().accounts[UserId(1)].service = ShareSeconds(30 * kAll);
-  scene_.state().accounts[UserId(2)].as_of = kStart;
-  add(2, cluster_seconds(10));
-  EXPECT_DOUBLE_EQ(backlog_.burden(UserId(1), scene_.view()), 1.5);
-  EXPECT_DOUBLE_EQ(backlog_.burden(UserId(2), scene_.view()), 0.5);
-  add(3, cluster_seconds(20));  // has no account yet
-  EXPECT_DOUBLE_EQ(backlog_.burden(UserId(3), scene_.view()), 1);
-  scene_.state().accounts[UserId(1)].weight_milli = 3000;
-  EXPECT_DOUBLE_EQ(backlog_.burden(UserId(1), scene_.view()), 0.75);
-}
-
 }  // namespace
 
 }  // namespace berth

@@ -1,5 +1,5 @@
-// Goal: headroom ranks jobs by submission, run time and their user's burden, and makes each overdue
-// when its file says; both stay what they were when the job began to wait, after a restart too.
+// Goal: headroom ranks jobs by run time and by what their user has had by now, and makes each
+// overdue when its file says, after a restart too.
 // Method: a few jobs on one scene, the order alone; ranks compared.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,22 +32,39 @@ class Headroom : public testing::Test {
     const Event event{EventKind::Submitted, id};
     order_->prepare(scene_.view(), std::span(&event, 1));
   }
-  Ranked ranked(JobId id) { return order_->rank(scene_.look(id), scene_.view()); }
-  Rank rank(JobId id) { return ranked(id).rank; }
-  bool is_overdue(JobId id) { return !ranked(id).valid_until.has_value(); }
-  Duration due_after(JobId id) { return ranked(id).valid_until.value_or(kNever) - kStart; }
+  /// As of now.
+  Rank rank(JobId id) {
+    order_->prepare(scene_.view(), {});
+    return order_->lane_rank(scene_.look(id), scene_.view());
+  }
+  bool is_overdue(JobId id) { return rank(id).major == micros(Instant::min()); }
+  /// Leaves the scene long after.
+  Duration due_after(JobId id) {
+    scene_.at(kStart + hours(24 * 365));
+    EXPECT_TRUE(is_overdue(id));
+    const Duration after = Duration(rank(id).minor) - Duration(micros(kStart));
+    scene_.at(kStart);
+    return after;
+  }
+  void has_had(UserId user, std::int64_t share_seconds) {
+    scene_.state().accounts[user].as_of = kStart;
+    scene_.state().accounts[user].service = ShareSeconds(share_seconds * 1'000'000'000);
+  }
+
+  /// Of a rank, for twice the run time.
+  static constexpr std::int64_t kOctave = 16'000;
 
   Scene scene_{uniform(1, 4)};
-  std::unique_ptr<Order> order_ = test::order_named("headroom:stretch=10:overdue_after=2");
+  std::unique_ptr<Order> order_ = test::order_named("headroom:overdue_after=2");
 };
 
-TEST_F(Headroom, AnHourOfRunTimeIsWorthTenOfSubmission) {
-  order_ = test::order_named("headroom:stretch=10:overdue_after=0");
+TEST_F(Headroom, ShortJobsGoFirstHoweverLongOthersHaveWaited) {
   const JobId hour = wait(of(hours(1)));
-  scene_.at(kStart + hours(9));
-  EXPECT_GT(rank(hour), rank(wait(of(minutes(1)))));
-  scene_.at(kStart + hours(11));
-  EXPECT_LT(rank(hour), rank(wait(of(minutes(1)))));
+  const JobId two = wait(of(hours(2)));
+  EXPECT_EQ(rank(two).major - rank(hour).major, kOctave);
+  order_ = test::order_named("headroom:overdue_after=0");
+  scene_.at(kStart + hours(1000));
+  EXPECT_GT(rank(hour), rank(wait(of(minutes(50)))));
 }
 
 TEST_F(Headroom, TheRunTimeIsTheEstimateElseTheLimitElseTheClass) {
@@ -59,26 +76,56 @@ TEST_F(Headroom, TheRunTimeIsTheEstimateElseTheLimitElseTheClass) {
   medium.duration_class = DurationClass::Medium;
   JobSpec long_one = of(kForever);
   long_one.duration_class = DurationClass::Long;
-  order_ = test::order_named("headroom:stretch=1:overdue_after=0");
-  const JobId first = wait(both);
-  const auto run = [&](JobId id) { return rank(id).major - micros(scene_.look(id).submitted()); };
-  EXPECT_EQ(run(first), micros(minutes(10)));  // the only user: a burden of one
-  EXPECT_EQ(run(wait(limited)), micros(minutes(30)));
-  EXPECT_EQ(run(wait(medium)), micros(hours(4)));
-  EXPECT_EQ(run(wait(long_one)), micros(hours(24)));
+  const auto same = [&](JobId one, Duration run) {
+    return rank(one).major == rank(wait(of(run))).major;
+  };
+  EXPECT_TRUE(same(wait(both), minutes(10)));
+  EXPECT_TRUE(same(wait(limited), minutes(30)));
+  EXPECT_TRUE(same(wait(medium), hours(4)));
+  EXPECT_TRUE(same(wait(long_one), hours(24)));
 }
 
-TEST_F(Headroom, AUserWithLessServiceGoesSooner) {
-  for (const int user : {1, 2}) scene_.state().accounts[UserId(user)].as_of = kStart;
-  scene_.state().accounts[UserId(1)].service =
-      ShareSeconds(std::int64_t{1'000'000} * 1'000'000'000);
+TEST_F(Headroom, AUserWithHalfTheServiceGoesAsIfTheJobsRanHalfAsLong) {
+  has_had(UserId(1), 4'096);
+  has_had(UserId(2), 2'048);
   const JobId had_much = wait(of(hours(1), UserId(1)));
   const JobId had_little = wait(of(hours(1), UserId(2)));
-  EXPECT_LT(rank(had_little), rank(had_much));
-  const auto stretch = [&](JobId id) { return rank(id).major - micros(kStart); };
-  EXPECT_NEAR(static_cast<double>(stretch(had_much)) / micros(hours(1)), 10 * std::sqrt(2), 0.01);
-  EXPECT_NEAR(static_cast<double>(stretch(had_little)) / micros(hours(1)), 10 * std::sqrt(0.1),
-              0.01);
+  EXPECT_EQ(rank(had_much).major - rank(had_little).major, kOctave);
+  scene_.state().accounts[UserId(2)].weight_milli = 2000;
+  scene_.at(kStart + minutes(10));
+  EXPECT_EQ(rank(had_much).major - rank(had_little).major, 2 * kOctave);
+  order_ = test::order_named("headroom:fairness=0");
+  EXPECT_EQ(rank(had_much), rank(had_little));
+}
+
+TEST_F(Headroom, WhoHasHadNothingGoesAsWithAThousandthOfTheMean) {
+  has_had(UserId(1), 8'192'000);
+  const JobId had_much = wait(of(hours(1), UserId(1)));
+  const JobId new_user = wait(of(hours(1), UserId(2)));
+  EXPECT_NEAR(static_cast<double>(rank(had_much).major - rank(new_user).major), 10 * kOctave, 1500);
+}
+
+TEST_F(Headroom, ServiceCountsInStepsOfTenMinutes) {
+  has_had(UserId(1), 1);
+  scene_.state().accounts[UserId(1)].share_ppb = 1'000'000'000;
+  has_had(UserId(2), 1);
+  const JobId job = wait(of(hours(1), UserId(1)));
+  const Rank before = rank(job);
+  scene_.at(kStart + minutes(10) - Duration(1));
+  EXPECT_EQ(rank(job), before);
+  const Decisions decisions = order_->prepare(scene_.view(), {});
+  EXPECT_EQ(decisions.wake_at, kStart + minutes(10));
+  scene_.at(kStart + minutes(10));
+  EXPECT_GT(rank(job), before);
+}
+
+TEST_F(Headroom, JobsThatRunAlikeAreOfOneLane) {
+  const auto lane = [&](Duration run) {
+    return order_->lane(scene_.look(wait(of(run))), scene_.view());
+  };
+  EXPECT_EQ(lane(seconds(3600)), lane(seconds(3601)));
+  EXPECT_EQ(lane(hours(2)) - lane(hours(1)), 16);
+  EXPECT_LT(lane(Duration(1)), lane(Duration(2)));
 }
 
 TEST_F(Headroom, ItIsDueAfterAMultipleOfAnEqualShare) {
@@ -111,38 +158,44 @@ TEST_F(Headroom, WithoutDueTimesNothingIsOverdue) {
   order_ = test::order_named("headroom:overdue_after=0");
   const JobId job = wait(of(minutes(1)));
   scene_.at(kStart + hours(24 * 365));
-  EXPECT_LT(rank(wait(of(minutes(1), UserId(2)))).major, kNever.time_since_epoch().count());
-  EXPECT_EQ(ranked(job).valid_until, kNever);
+  EXPECT_FALSE(is_overdue(job));
 }
 
-TEST_F(Headroom, WhatComesLaterMovesNeitherRankNorDueTime) {
+TEST_F(Headroom, WhatComesLaterMovesNoDueTime) {
   const JobId job = wait(of(hours(1), UserId(1)));
-  const Ranked before = ranked(job);
+  const Duration before = due_after(job);
   for (int i = 0; i < 10; ++i) wait(of(hours(1), UserId(1)));
   tell(job);
-  EXPECT_EQ(ranked(job).rank, before.rank);
-  EXPECT_EQ(ranked(job).valid_until, before.valid_until);
+  EXPECT_EQ(due_after(job), before);
 }
 
 TEST_F(Headroom, AnotherEstimateGivesAnotherTurn) {
   const JobId job = wait(of(hours(1)));
   const Rank before = rank(job);
+  const Duration due = due_after(job);
   scene_.job(job).spec.estimate = hours(2);
   tell(job);
   EXPECT_GT(rank(job), before);
+  EXPECT_GT(due_after(job), due);
+  scene_.job(job).spec.estimate = hours(4);
+  tell(job);
+  const Duration latest = due_after(job);
+  scene_.job(job).spec.estimate = hours(1);
+  tell(job);
+  EXPECT_LE(due_after(job), latest);  // a shorter one makes it due no later
 }
 
 TEST_F(Headroom, ARestartKeepsTheTurns) {
   const JobId job = wait(of(hours(1)));
   wait(of(hours(1), UserId(2)));
-  const Ranked before = ranked(job);
+  const Rank before = rank(job);
+  const Duration due = due_after(job);
   const Snapshot memory = order_->save();
-  order_ = test::order_named("headroom:stretch=10:overdue_after=2");
+  order_ = test::order_named("headroom:overdue_after=2");
   ASSERT_TRUE(order_->restore(memory));
   scene_.at(kStart + minutes(1));
-  order_->prepare(scene_.view(), {});
-  EXPECT_EQ(ranked(job).rank, before.rank);
-  EXPECT_EQ(ranked(job).valid_until, before.valid_until);
+  EXPECT_EQ(rank(job), before);
+  EXPECT_EQ(due_after(job), due);
   EXPECT_EQ(order_->save(), memory);
 }
 
@@ -153,6 +206,7 @@ TEST_F(Headroom, AMemoryOfAnotherPolicyIsRefused) {
 }
 
 TEST_F(Headroom, AJobThatIsGoneIsForgotten) {
+  order_->prepare(scene_.view(), {});
   const Snapshot nothing = order_->save();
   const JobId job = wait(of(hours(1)));
   EXPECT_NE(order_->save(), nothing);
