@@ -26,6 +26,7 @@ std::string text_of(const Forecast& found, bool has_outlived) {
            (has_outlived ? "; a job that is past that is expected to run as long again" : "");
   }
   if (found.before_count == 0) return "nothing has to happen before";
+  if (found.must_end.empty()) return "no job has to end before";
   return "each job that ends before it has a time limit";
 }
 

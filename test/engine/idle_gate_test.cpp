@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/engine.hpp"
+#include "engine/forecast.hpp"
 #include "policy/registry.hpp"
 
 namespace berth {
@@ -13,7 +14,9 @@ using namespace berth::literals;
 
 class IdleGate : public testing::Test {
  protected:
-  IdleGate() : engine_(cluster(), {}, *make_policy("fifo-skip+idle:share_after=3m", "first-fit")) {
+  static constexpr const char* kPolicy = "fifo-skip+idle:share_after=3m";
+
+  IdleGate() : engine_(cluster(), {}, *make_policy(kPolicy, "first-fit")) {
     step(kStart, {job(1)});
   }
 
@@ -49,6 +52,17 @@ TEST_F(IdleGate, AnIdleGpuIsSharedAtOnce) {
   utilisation(74, later);
   step(later, {job(2)});
   EXPECT_TRUE(has_berth(2));
+}
+
+TEST_F(IdleGate, AStartThatTimeAloneBringsRestsOnNoJobsEnd) {
+  utilisation(0);
+  step(kStart, {job(2), job(3)});
+  auto copy = Engine::restore(engine_.save(), *make_policy(kPolicy, "first-fit"));
+  ASSERT_TRUE(copy);
+  const Forecast found = forecast(std::move(*copy), JobId(3), {});
+  EXPECT_EQ(found.start, kStart + minutes(2));  // a minute after job 2, which starts after one
+  EXPECT_EQ(found.before_count, 1U);
+  EXPECT_EQ(found.text, "no job has to end before");
 }
 
 TEST_F(IdleGate, NothingIsKnownOfAJobThatHasJustBegun) {
