@@ -94,8 +94,8 @@ def _bytes(text):
 def submit(command, vram=None, gpus=None, directory=None, environment=None, **more):
     """Queues a list of words, or a line for bash. Without `gpus` the job gets one GPU, or all that
     gpu_indices names. `more` is as in doc/openapi.yaml's Submit: name, gpu_indices,
-    class_ (short, medium, long, service), time_limit_seconds, retries, share (now, patient, never), exclusive, held, array
-    (as "1-100%8": then it is all of them; see Job.tasks())."""
+    class_ (short, medium, long, service), time_limit_seconds, retries, share (now, patient,
+    never), exclusive, held, array (as "1-100%8": then it is all of them; see Job.tasks())."""
     words = ["bash", "-c", command] if isinstance(command, str) else list(command)
     surroundings = dict(os.environ if environment is None else environment)
     body = {
