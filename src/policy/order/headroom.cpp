@@ -1,4 +1,5 @@
-// Headroom, the default policy. doc/adr/0013 argues its rule and doc/headroom.md its defaults.
+// Headroom, the default policy. doc/adr/0023 argues its rule, 0013 its due times, doc/headroom.md
+// its defaults.
 #include <algorithm>
 #include <array>
 #include <bit>
