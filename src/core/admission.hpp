@@ -106,6 +106,11 @@ constexpr bool is_choosy(const GpuRequest& request) {
   return request.types != 0 || request.only != 0;
 }
 
+/// The same for an ask, which has more reasons.
+constexpr bool is_choosy(const Ask& ask) {
+  return is_choosy(ask.request.gpu) || ask.barred != 0 || ask.home.if_set() != nullptr;
+}
+
 /// True if this GPU is of a type that will do, and among those that will.
 constexpr bool accepts(const GpuRequest& request, const GpuSpec& gpu) {
   return (request.types == 0 || (request.types >> gpu.type & 1) != 0) &&
@@ -116,7 +121,7 @@ constexpr bool accepts(const GpuRequest& request, const GpuSpec& gpu) {
 constexpr bool admits(const Admission& admission, const GpuSpec& gpu, const GpuUse& use,
                       const Ask& ask) {
   if (!is_usable(use) || !accepts(ask.request.gpu, gpu)) return false;
-  if ((use.reserved & ask.barred) != 0) return false;
+  if ((use.reserved & ask.barred) != 0 || !may_be_on(gpu.node, ask, 1)) return false;
   switch (admission.mode) {
     case AdmissionMode::None:
       return use.tenants < kMostTenants;

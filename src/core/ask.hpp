@@ -1,10 +1,13 @@
 // A request in the form that a placer takes: the charge per GPU, and the planned run time.
 #pragma once
 
+#include <algorithm>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "core/boxed.hpp"
 #include "core/cluster.hpp"
 #include "core/ids.hpp"
 #include "core/request.hpp"
@@ -12,10 +15,15 @@
 
 namespace berth {
 
+/// The nodes where a job's processes are, each as often as it has GPUs there, or once without GPUs;
+/// ascending. Most jobs are at home nowhere: they go on anywhere.
+using Home = Boxed<std::vector<NodeId>>;
+
 struct Ask {
   Request request;              ///< `gpu.vram` and `gpu.sharing` are those to be charged.
   Duration planned = kForever;  ///< Run time still to come by limit or estimate; kForever: none.
   std::uint64_t barred = 0;     ///< It keeps off the GPUs of these reservations, a bit for each.
+  Home home = {};               ///< Where it must go on; nowhere: anywhere.
 
   constexpr GpuCount gpus() const { return request.gpu.count; }
   constexpr bool alone() const { return request.gpu.sharing == Sharing::Alone; }
@@ -73,6 +81,14 @@ constexpr std::int64_t host_part(std::int64_t amount, std::size_t here, std::siz
   const auto part = static_cast<std::int64_t>(here);
   const auto whole = static_cast<std::int64_t>(all);
   return amount / whole * part + (amount % whole * part + whole - 1) / whole;
+}
+
+/// True if `here` of the ask's GPUs may be on this node; 0: it has none, and may be there.
+constexpr bool may_be_on(NodeId node, const Ask& ask, std::size_t here) {
+  const std::vector<NodeId>* const home = ask.home.if_set();
+  if (home == nullptr || home->empty()) return true;
+  const auto there = static_cast<std::size_t>(std::ranges::count(*home, node));
+  return there >= std::max<std::size_t>(1, here);
 }
 
 /// The bytes `ask` is charged on a GPU with this spec: its request plus a context per process.

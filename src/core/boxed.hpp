@@ -3,6 +3,7 @@
 // A replay holds a million jobs, and their size is what it waits for. A value type.
 #pragma once
 
+#include <compare>
 #include <memory>
 #include <utility>
 
@@ -26,6 +27,8 @@ class Boxed {
     return value_ ? *value_ : kDefault;
   }
   const T* operator->() const { return &**this; }
+  /// Null: it is as by default.
+  constexpr const T* if_set() const { return value_.get(); }
   /// To change it.
   T& edit() {
     if (!value_) value_ = std::make_unique<T>();
@@ -33,6 +36,11 @@ class Boxed {
   }
 
   bool operator==(const Boxed& other) const { return **this == *other; }
+  auto operator<=>(const Boxed& other) const
+    requires std::three_way_comparable<T>
+  {
+    return **this <=> *other;
+  }
 
  private:
   std::unique_ptr<T> value_;

@@ -125,6 +125,7 @@ struct Job {
   Instant stays_until;             ///< It could not be suspended, and is not preempted before.
   std::uint64_t barred = 0;        ///< As Ask::barred; follows the calendar and the time.
   Duration line_shift{0};          ///< From its submission to its place in line.
+  Home home = {};                  ///< Where its processes are, if they cannot go on elsewhere.
 
   bool operator==(const Job&) const = default;
 };
@@ -214,6 +215,7 @@ class JobView {
   }
 
   std::uint64_t barred() const { return job_->barred; }
+  const Home& home() const { return job_->home; }
 
   bool saves_itself() const { return berth::saves_itself(*job_); }
   /// Time without a berth since it first had one: what preemption has cost it so far.

@@ -35,7 +35,10 @@ inline auto members(GpuRequest& v) {
   return std::tie(v.count, v.vram, v.milli, v.sharing, v.processes, v.types, v.only, v.min, v.max);
 }
 inline auto members(Request& v) { return std::tie(v.cpu, v.host, v.gpu); }
-inline auto members(Ask& v) { return std::tie(v.request, v.planned, v.barred); }
+inline auto members(Ask& v, codec::Before<2>) { return std::tie(v.request, v.planned, v.barred); }
+inline auto members(Ask& v) {
+  return std::tuple_cat(members(v, codec::Before<2>()), std::tie(v.home));
+}
 inline auto members(Placement& v) { return std::tie(v.gpus, v.host); }
 inline auto members(Share& v) { return std::tie(v.gpu, v.charge, v.granted); }
 inline auto members(Grant& v) {
@@ -56,12 +59,15 @@ inline auto members(JobSpec& v) {
 inline auto members(Progress& v) { return std::tie(v.done, v.total); }
 inline auto members(Metric& v) { return std::tie(v.key, v.value); }
 inline auto members(Overrun& v) { return std::tie(v.job, v.user, v.gpu, v.held, v.granted, v.at); }
-inline auto members(Job& v) {
+inline auto members(Job& v, codec::Before<2>) {
   return std::tie(v.id, v.spec, v.state, v.after_stop, v.ending, v.migrating, v.outcome,
                   v.exit_code, v.attempt, v.submitted, v.first_start, v.since, v.ran, v.attained,
                   v.waited, v.grant_number, v.preemptions, v.failed_starts, v.retries_used,
                   v.progress, v.metrics, v.grant, v.lease, v.ended, v.leaving, v.ran_out,
                   v.again_if_hurt, v.hurt_by, v.stays_until, v.line_shift, v.ran_before);
+}
+inline auto members(Job& v) {
+  return std::tuple_cat(members(v, codec::Before<2>()), std::tie(v.home));
 }
 inline auto members(PastRun& v) { return std::tie(v.gpus, v.ran); }
 inline auto members(PastProgram& v) { return std::tie(v.latest, v.runs); }
@@ -82,9 +88,12 @@ inline auto members(NodeShape& v) {
 inline auto members(Admission& v) { return std::tie(v.mode, v.guard_floor, v.guard_ppm); }
 inline auto members(UserLimits& v) { return std::tie(v.gpus, v.jobs); }
 inline auto members(PreemptionBounds& v) { return std::tie(v.most, v.lost); }
-inline auto members(Settings& v) {
+inline auto members(Settings& v, codec::Before<2>) {
   return std::tie(v.admission, v.limits, v.user_limits, v.service_half_life, v.max_failed_starts,
                   v.can_suspend, v.own_priority, v.ends_at_limit);
+}
+inline auto members(Settings& v) {
+  return std::tuple_cat(members(v, codec::Before<2>()), std::tie(v.suspends_in_place));
 }
 inline auto members(Drain& v) { return std::tie(v.until, v.by, v.reason, v.shown); }
 inline auto members(Reservation& v) {

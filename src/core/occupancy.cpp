@@ -115,7 +115,7 @@ void Occupancy::set_admission(const Cluster& cluster, const Admission& admission
 
 bool host_fits(const Cluster& cluster, const Occupancy& use, NodeId node, const Ask& ask,
                std::size_t here) {
-  if (!use.node(node).healthy) return false;
+  if (!use.node(node).healthy || !may_be_on(node, ask, here)) return false;
   if (use.admission().mode == AdmissionMode::None) return true;
   const auto all = static_cast<std::size_t>(ask.gpus().raw());
   const std::int64_t cpu = host_part(ask.request.cpu.raw(), here, all);

@@ -86,6 +86,8 @@ struct Settings {
   std::int32_t max_failed_starts = 3;          ///< After this many a job is `failed`.
   /// False if a suspended process cannot free its GPU memory; the job is requeued instead.
   bool can_suspend = true;
+  /// A suspended job goes on only on the nodes where it was, with as many GPUs on each.
+  bool suspends_in_place = false;
   /// A user's jobs that never ran change places in line so that larger priorities are first.
   bool own_priority = false;
   /// Jobs are ended at their time limits; false where what runs them does that.

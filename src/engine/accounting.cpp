@@ -20,6 +20,14 @@ void insert_ascending(std::vector<JobId>& jobs, JobId job) {
   jobs.insert(std::ranges::lower_bound(jobs, job), job);
 }
 
+Home home_of(const Cluster& cluster, const Grant& grant) {
+  std::vector<NodeId> nodes;
+  for_each_node(cluster, grant, [&](NodeId node, std::size_t here) {
+    nodes.insert(nodes.end(), std::max<std::size_t>(1, here), node);
+  });
+  return nodes;
+}
+
 void erase_ascending(std::vector<JobId>& jobs, JobId job) {
   const auto at = std::ranges::lower_bound(jobs, job);
   BERTH_ASSERT(at != jobs.end() && *at == job);
@@ -113,6 +121,8 @@ bool Engine::grant(Job& job, const Start& start) {
   hold(job, 1);
   set_state(job, JobState::Starting);
   if (job.first_start == kNever) job.first_start = now_;
+  if (state_.settings.suspends_in_place && is_kept(job))
+    job.home = home_of(state_.cluster, job.grant);
   insert_ascending(state_.running, job.id);
   for (const Share& share : job.grant.shares) {
     insert_ascending(state_.tenants[share.gpu.value()], job.id);
@@ -205,15 +215,14 @@ void Engine::end_leases() {
     Job& job = state_.jobs.at(leases_.begin()->second);
     leases_.erase(leases_.begin());
     if (!is_running(job.state)) continue;
-    if (!state_.settings.can_suspend || saves_itself(job)) ++job.preemptions;
+    if (!is_kept(job)) ++job.preemptions;
     stop(job, PreemptHow::Suspend, StopFor::LeaseEnd);
     emit(EventKind::Preempted, job.id);
   }
 }
 
 void Engine::stop(Job& job, PreemptHow how, StopFor why) {
-  const bool is_kept = state_.settings.can_suspend && !saves_itself(job);
-  if (how == PreemptHow::Suspend && !is_kept) how = PreemptHow::Requeue;
+  if (how == PreemptHow::Suspend && !is_kept(job)) how = PreemptHow::Requeue;
   job.after_stop = how == PreemptHow::Suspend ? JobState::Suspended : JobState::Queued;
   set_state(job, JobState::Stopping);
   effects_.list.push_back(Stop{job.id, job.attempt, how, why});
@@ -248,7 +257,7 @@ void Engine::note_history(const Job& job) {
 /// suspended goes on with what is left, and at its very limit would do so for no time at all.
 void Engine::wait_again(Job& job, JobState state) {
   set_state(job, state);
-  if (state == JobState::Queued) job.ran_before = job.ran;
+  if (state == JobState::Queued) job.ran_before = job.ran, job.home = {};
   job.migrating = false;
   job.ended.reset();
   job.leaving.reset();

@@ -48,8 +48,7 @@ bool Engine::apply(const Migrate& migrate) {
   if (job == nullptr || !is_well_formed(migrate.placement, *job)) return false;
   if (!is_running(job->state)) return false;
   job->migrating = true;
-  const bool is_kept = state_.settings.can_suspend && !saves_itself(*job);
-  if (!is_kept) ++job->preemptions;  // it loses as much by a move
+  if (!is_kept(*job)) ++job->preemptions;  // it loses as much by a move
   stop(*job, PreemptHow::Suspend, StopFor::Migration);
   emit(EventKind::Preempted, job->id);
   return true;

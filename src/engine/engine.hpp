@@ -232,6 +232,8 @@ class Engine {
   Job* attempt(JobId id, Attempt attempt);
   bool grant(Job& job, const Start& start);
   void release(Job& job);
+  /// True if its processes are when it gives way: it is suspended then.
+  bool is_kept(const Job& job) const { return state_.settings.can_suspend && !saves_itself(job); }
   void stop(Job& job, PreemptHow how, StopFor why);
   void stop_for_good(Job& job, Outcome outcome, StopFor why);
   void wait_again(Job& job, JobState state);

@@ -216,6 +216,7 @@ class JobsCheck {
     if (!is_possible(job)) return "its request";
     if (!holds(job)) return "its grant";
     if (!can_begin(job)) return "what it waits for";
+    if (!is_there(*job.home)) return "the nodes of its processes";
     return std::nullopt;
   }
 
@@ -237,6 +238,11 @@ class JobsCheck {
     if (why_impossible(job.id, job.spec.request, cluster_)) return false;
     last_possible_ = job.spec.request;
     return true;
+  }
+
+  bool is_there(const std::vector<NodeId>& home) const {
+    const bool is_in_order = std::ranges::is_sorted(home);
+    return is_in_order && (home.empty() || home.back().value() < cluster_.nodes().size());
   }
 
   bool holds(const Job& job) {

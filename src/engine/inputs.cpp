@@ -173,9 +173,11 @@ void Engine::on(const StartFailed& failed) {
 /// It runs on where it was. Its time limit and its lease may have passed meanwhile.
 void Engine::on(const SuspendFailed& failed) {
   Job* const job = attempt(failed.job, failed.attempt);
-  const bool was_asked = job != nullptr && job->state == JobState::Stopping && !job->ending &&
-                         !job->ended && job->after_stop != JobState::Queued;
-  if (!was_asked) return;
+  if (job == nullptr) return;
+  const bool was_asked = job->state == JobState::Stopping && !job->ending && !job->ended &&
+                         job->after_stop != JobState::Queued;
+  const bool stays_longer = failed.stays_until > job->stays_until;
+  if (!was_asked && !(stays_longer && job->state == JobState::Running)) return;
   job->after_stop = JobState::Queued;
   job->migrating = false;
   job->stays_until = std::max(job->stays_until, failed.stays_until);

@@ -135,8 +135,8 @@ Waits::Seen Waits::seen(const Ask& ask, GpuId id, const ClusterView& view) const
 Waits::Room Waits::room(const Ask& ask, GpuId id, const ClusterView& view) const {
   const GpuSpec& gpu = cluster_.gpu(id);
   const GpuUse& use = view.use().gpu(id);
-  if (!accepts(ask.request.gpu, gpu) || memory_wanted(ask, gpu) > gpu.capacity)
-    return Room::Unsuitable;
+  const bool will_do = accepts(ask.request.gpu, gpu) && may_be_on(gpu.node, ask, 1);
+  if (!will_do || memory_wanted(ask, gpu) > gpu.capacity) return Room::Unsuitable;
   if (!is_usable(use)) return Room::OutOfService;
   if (admits(view.settings().admission, gpu, use, ask)) return Room::Fits;
   return tenancy_holds(gpu, use, ask) && is_open(gpu, use) ? Room::LacksMemory : Room::Taken;

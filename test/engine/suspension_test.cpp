@@ -115,11 +115,17 @@ TEST_F(Suspension, ThatFailsLeavesTheJobRunningAndAloneForATime) {
   EXPECT_EQ(rig_.engine().view().job(id).ran(), seconds(100)) << "it ran all the while";
 }
 
+TEST_F(Suspension, ThatIsKnownToFailLeavesTheJobAloneFromTheStart) {
+  const JobId id = rig_.run(shared(1, kVram), {0});
+  EXPECT_TRUE(rig_.tell({SuspendFailed{id, Attempt(1), kNever}}).list.empty());
+  EXPECT_EQ(rig_.state(id), JobState::Running);
+  const ClusterView view = rig_.engine().view();
+  EXPECT_TRUE(view.is_left_alone(view.job(id)));
+  EXPECT_EQ(view.left_alone_until(view.job(id)), kNever);
+}
+
 TEST_F(Suspension, ThatFailsLateOrTwiceChangesNothing) {
   const JobId id = rig_.run(shared(1, kVram), {0});
-  rig_.tell({SuspendFailed{id, Attempt(1), kNever}});
-  EXPECT_EQ(rig_.state(id), JobState::Running);
-  EXPECT_EQ(rig_.job(id).stays_until, Instant());
   rig_.preempt(id, PreemptHow::Suspend);
   rig_.released(id);
   rig_.tell({SuspendFailed{id, Attempt(1), kNever}});

@@ -151,7 +151,7 @@ bool only_number_matters(const Job& job) {
   const GpuRequest& gpu = request.gpu;
   return gpu.sharing == Sharing::Alone && gpu.vram == Bytes(0) && gpu.count > GpuCount(0) &&
          !is_choosy(gpu) && job.barred == 0 && request.cpu == CpuMilli(0) &&
-         request.host == Bytes(0);
+         request.host == Bytes(0) && (holds_berth(job.state) || job.home.is_default());
 }
 
 Repacked repack(const ClusterView& view, std::span<const JobId> list, const Placer& placer) {

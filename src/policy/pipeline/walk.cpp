@@ -49,6 +49,7 @@ bool is_no_larger(const Ask& small, const Ask& large, const Cluster& cluster) {
   if ((a.count == GpuCount(0)) != (b.count == GpuCount(0))) return false;
   if (a.count > b.count || spans_nodes(small, cluster) != spans_nodes(large, cluster)) return false;
   if ((small.barred & ~large.barred) != 0) return false;
+  if (!small.home.is_default() && small.home != large.home) return false;
   if (!is_within(b.types, a.types) || !is_within(b.only, a.only) || !needs_no_more_of_a_gpu(a, b))
     return false;
   const Request& x = small.request;

@@ -109,7 +109,7 @@ class Fgd final : public Placer {
   std::optional<Best> choose(const Ask& ask, const Trial& trial, Candidates& candidates) const {
     const auto judge_one = [&](NodeId node) { return judge(node, ask, trial, candidates); };
     auto scores = memory_.nodes.scores(ask.request);
-    const bool is_special = trial.has_holds() || ask.barred != 0;
+    const bool is_special = trial.has_holds() || ask.barred != 0 || !ask.home.is_default();
     std::optional<Best> best;
     for (NodeId node(0); node < NodeId(candidates.node_count()); node = NodeId(node.value() + 1)) {
       const Choice choice = is_special ? judge_one(node) : scores.of(node, judge_one);
