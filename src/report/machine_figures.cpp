@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "core/text.hpp"
+
 namespace berth::sim {
 
 namespace {
@@ -19,7 +21,10 @@ MachineFigures machine_figures(const trace::Trace& trace, const Result& result) 
                          .energy = result.energy,
                          .is_perfect = result.is_perfect,
                          .lacks_memory = result.lacks_memory,
-                         .has_faults = result.has_faults};
+                         .has_faults = result.has_faults,
+                         .suspended = result.suspended};
+  double preemptions = 0;
+  double ran = 0;
   for (const JobResult& job : result.jobs) {
     const trace::TraceJob& asked = trace.jobs[job.job];
     const double gpus = gpus_of(asked);
@@ -33,7 +38,10 @@ MachineFigures machine_figures(const trace::Trace& trace, const Result& result) 
     figures.faults += job.faults;
     figures.overruns += job.memory.overruns;
     figures.out_of_memory += job.memory.failed ? 1 : 0;
+    preemptions += job.preemptions;
+    ran += job.start != kNever ? 1 : 0;
   }
+  if (ran > 0) figures.preemptions_a_job = preemptions / ran;
   return figures;
 }
 
@@ -58,6 +66,10 @@ nlohmann::ordered_json to_json(const MachineFigures& figures, const Spread& run)
                                  {"overruns", figures.overruns},
                                  {"faults", figures.faults},
                                  {"out_of_memory", figures.out_of_memory}};
+  if (figures.suspended) {
+    json["preemptions_a_job"] = figures.preemptions_a_job;
+    json["suspended_bytes_most"] = figures.suspended->raw();
+  }
   if (figures.cost) json["cost"] = *figures.cost;
   if (!figures.energy.empty()) json["energy"] = to_json(figures.energy);
   return json;
@@ -93,6 +105,13 @@ std::string run_text(const MachineFigures& figures, const Spread& run) {
          part("; work lost", figures.lost_gpu_hours) + "\n";
 }
 
+std::string suspended_text(const MachineFigures& figures) {
+  char text[80];
+  std::snprintf(text, sizeof text, "preemptions a job %.2f; suspended memory on a node at most ",
+                figures.preemptions_a_job);
+  return text + berth::to_text(*figures.suspended) + "\n";
+}
+
 std::string cost_text(double cost) {
   char text[64];
   std::snprintf(text, sizeof text, "cost %.2f\n", cost);
@@ -105,6 +124,7 @@ std::string to_text(const MachineFigures& figures, const Spread& run) {
   std::string lines = figures.is_perfect ? "" : run_text(figures, run);
   if (figures.lacks_memory) lines += memory_text(figures);
   if (figures.has_faults) lines += "lost to faults " + std::to_string(figures.faults) + "\n";
+  if (figures.suspended) lines += suspended_text(figures);
   if (figures.cost) lines += cost_text(*figures.cost);
   if (!figures.energy.empty()) lines += to_text(figures.energy);
   return lines;

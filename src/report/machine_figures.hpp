@@ -28,6 +28,8 @@ struct MachineFigures {
   std::int64_t faults = 0;         ///< Attempts that died of one.
   std::int64_t overruns = 0;       ///< Attempts ended because the job took too much.
   std::int64_t out_of_memory = 0;  ///< Jobs that were not tried again.
+  double preemptions_a_job = 0;    ///< Of those that ran.
+  std::optional<Bytes> suspended;  ///< See Result::suspended.
 };
 
 MachineFigures machine_figures(const trace::Trace& trace, const Result& result);

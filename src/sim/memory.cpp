@@ -151,6 +151,12 @@ std::vector<TenantPeak> Memory::peaks_of(std::size_t job) const {
   return peaks;
 }
 
+Bytes Memory::used(std::size_t job, GpuId gpu) const {
+  if (!model_.is_on) return Bytes(0);
+  const auto held = std::ranges::find(held_[job], gpu, &Held::gpu);
+  return held == held_[job].end() ? Bytes(0) : held->used;
+}
+
 void Memory::recharge(std::size_t job, GpuId gpu, Bytes charge) {
   const auto held = std::ranges::find(held_[job], gpu, &Held::gpu);
   if (held != held_[job].end()) held->charge = std::min(held->charge, charge);

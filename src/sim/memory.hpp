@@ -84,6 +84,8 @@ class Memory {
   std::vector<Measured> measured();
   /// What a job held most on each of its GPUs since its start, contexts included.
   std::vector<TenantPeak> peaks_of(std::size_t job) const;
+  /// What it holds on this GPU now, contexts included; 0: that is not modelled.
+  Bytes used(std::size_t job, GpuId gpu) const;
   /// From here on it overruns beyond that.
   void recharge(std::size_t job, GpuId gpu, Bytes charge);
   /// On all GPUs together, by tenants and others.

@@ -19,6 +19,7 @@
 #include "sim/prices.hpp"
 #include "sim/programs.hpp"
 #include "sim/rates.hpp"
+#include "sim/suspension.hpp"
 #include "sim/window.hpp"
 
 namespace berth::sim {
@@ -38,6 +39,7 @@ struct Options {
   RateModel rates;
   ToldSpeeds told_speeds;
   Costs costs;                   ///< Its `can_suspend` stands for that of the settings.
+  SuspendModel suspend;          ///< Only where jobs are suspended.
   PreemptionBounds bounds = {};  ///< Only where nothing of a preempted job's work is kept.
   MemoryModel memory;
   ForeignModel foreign;              ///< Only where memory is modelled.
@@ -61,10 +63,12 @@ struct Options {
   /// True if jobs run at full speed, start and stop at once, and never fail.
   bool is_perfect() const {
     return rates.is_plain() && !rates.speeds.has_costs() && costs.are_none() && !memory.is_on &&
-           !faults.is_on();
+           !faults.is_on() && suspend.rate == SuspendRate{};
   }
   /// True if there is more to measure than on a perfect machine.
-  bool is_modelled() const { return !is_perfect() || !prices.empty() || !power.empty(); }
+  bool is_modelled() const {
+    return !is_perfect() || !suspend.is_usual() || !prices.empty() || !power.empty();
+  }
 };
 
 }  // namespace berth::sim

@@ -47,21 +47,22 @@ void Running::fall_back(std::size_t job) {
   truth.work = Work(all - saved);
 }
 
-Duration Running::linger(std::size_t job) {
-  truths_[job].spent.ran += options_.costs.stop;
-  truths_[job].spent.overhead += options_.costs.stop;
+Duration Running::linger(std::size_t job, Duration copy) {
+  const Duration time = options_.costs.stop + copy;
+  truths_[job].spent.ran += time;
+  truths_[job].spent.overhead += time;
   for (const GpuId gpu : truths_[job].gpus) {
-    if (tenants_.on(gpu).empty()) busy_[cluster_.gpu(gpu).type] += options_.costs.stop;
+    if (tenants_.on(gpu).empty()) busy_[cluster_.gpu(gpu).type] += time;
   }
-  return options_.costs.stop;
+  return time;
 }
 
-void Running::begin(std::size_t job, const Grant& grant, Instant now) {
+void Running::begin(std::size_t job, const Grant& grant, Instant now, Duration copy) {
   Truth& truth = truths_[job];
   truth.since = now;
   truth.runs = true;
   truth.reported = false;
-  truth.overhead = overhead_of(job, truth.started ? Start::Again : Start::First);
+  truth.overhead = overhead_of(job, truth.started ? Start::Again : Start::First) + copy;
   truth.started = true;
   if (!watches_) return plan_end(job);
   truth.gpus.clear();

@@ -36,13 +36,15 @@ class Running {
   /// Requires: all outlive it.
   Running(const trace::Trace& trace, const Cluster& cluster, const Options& options);
 
-  void begin(std::size_t job, const Grant& grant, Instant now);
+  /// Where it was suspended, its memory is copied back first, which takes so long.
+  void begin(std::size_t job, const Grant& grant, Instant now, Duration copy = Duration(0));
   /// Stops a job, which keeps its work.
   void pause(std::size_t job, Instant now);
   /// Drops a job's work since its last checkpoint. Requires: the job does not run.
   void fall_back(std::size_t job);
-  /// Returns: for how long a job keeps its GPUs after it stopped.
-  Duration linger(std::size_t job);
+  /// Returns: for how long a job keeps its GPUs after it stopped, where its memory is copied for so
+  /// long.
+  Duration linger(std::size_t job, Duration copy);
   bool runs(std::size_t job) const { return truths_[job].runs; }
   /// Of its work, when it last stopped.
   Duration done(std::size_t job) const {

@@ -16,6 +16,7 @@ namespace berth::sim {
 namespace {
 
 constexpr std::size_t kProgressEvery = 1000;
+constexpr Duration kNoRoom = minutes(1);    ///< As live, before a job is suspended again.
 constexpr std::int32_t kMostFaults = 1000;  ///< Of one job, after which it is said to never end.
 
 /// What is kept of a job between its attempts.
@@ -95,7 +96,8 @@ Error gets_nowhere(const trace::Trace& trace, const Headway& headway, const Opti
   const bool is_kept = options.costs.can_suspend;
   const bool is_saved = options.costs.checkpoint != kForever;
   const char* const why =
-      is_kept    ? "each start costs it as much time as it gets (--start-latency, --restart-cost)"
+      is_kept    ? "each start costs it as much time as it gets (--start-latency, --restart-cost, "
+                   "--suspend-rate)"
       : is_saved ? "it gets no further than its last checkpoint (--checkpoint-every)"
                  : "it begins again from nothing each time (--checkpoint-every never)";
   return {ErrorCode::Conflict,
@@ -120,6 +122,7 @@ class Replay {
         known_(trace.jobs.size()),
         headway_(trace.jobs.size()),
         memory_(trace, cluster, options.memory, options.seed),
+        suspension_(trace, options.suspend, options.seed),
         probe_(cluster, options.probe_every, first_submission(trace)),
         chances_(cluster, options, first_submission(trace)),
         arrivals_(trace, options),
@@ -183,6 +186,7 @@ class Replay {
   static Settings settings_of(const Options& options) {
     Settings settings = options.settings;
     settings.can_suspend = options.costs.can_suspend;
+    settings.suspends_in_place = options.suspend.in_place;
     settings.own_priority = true;
     return settings;
   }
@@ -423,8 +427,12 @@ class Replay {
     const std::size_t job = index_of(stop.job);
     Duration linger{0};
     if (running_.runs(job)) {
+      const auto copy = suspend(stop, job);
+      if (!copy) return;
       running_.pause(job, now_);
-      linger = running_.linger(job);
+      linger = running_.linger(job, *copy);
+    } else {
+      suspension_.resume(job);  // to end
     }
     if (stop.why == StopFor::Preemption) ++result_.jobs[job].preemptions;
     if (stop.why == StopFor::Overrun) ++result_.jobs[job].memory.overruns;
@@ -439,6 +447,29 @@ class Replay {
     note_end(job);
     memory_.end(job);
     inputs_.push_back(Released{stop.job, stop.attempt});
+  }
+  /// Returns: how long its memory is copied; nothing for a job that runs on.
+  std::optional<Duration> suspend(const Stop& stop, std::size_t job) {
+    if (stop.how != PreemptHow::Suspend || options_.suspend.is_usual()) return Duration(0);
+    const bool can_be = suspension_.can_be(job);
+    const auto copy = can_be ? suspension_.suspend(job, memory_by_node(stop.job)) : std::nullopt;
+    if (!copy) {
+      const Instant until = can_be ? later(now_, kNoRoom) : kNever;
+      inputs_.push_back(SuspendFailed{stop.job, stop.attempt, until});
+    }
+    return copy;
+  }
+  /// What a job has on its GPUs, or was granted where its use is not known.
+  std::vector<Suspension::OnNode> memory_by_node(JobId id) const {
+    std::vector<Suspension::OnNode> nodes;
+    const ClusterView& view = engine_.view();
+    for (const Share& share : view.find(id)->grant.shares) {
+      const Bytes used = memory_.used(index_of(id), share.gpu);
+      const NodeId node = view.cluster().node_of(share.gpu);
+      if (nodes.empty() || nodes.back().node != node) nodes.push_back({.node = node});
+      nodes.back().bytes += used > Bytes(0) ? used : share.granted;
+    }
+    return nodes;
   }
   void perform(const Finished& finished) {
     if (finished.outcome == Outcome::Lost) return submit_again(index_of(finished.job));
@@ -466,10 +497,13 @@ class Replay {
     for (const Share& share : grant.shares) result.gpus.push_back(share.gpu);
     known_[job].attempt = attempt;
     note_begin(job);
-    running_.begin(job, grant, now_);
+    running_.begin(job, grant, now_, suspension_.resume(job));
     memory_.begin(job, grant, now_);
     if (memory_.has_curve(job)) running_.mark(job, running_.done(job));
     inputs_.push_back(Started{id, attempt});
+    if (options_.costs.can_suspend && !suspension_.can_be(job)) {
+      inputs_.push_back(SuspendFailed{id, attempt, kNever});
+    }
     if (options_.shrink && options_.memory.is_on) {
       shrinks_.insert({later(now_, options_.shrink->warm_up), {job, attempt}});
     }
@@ -525,6 +559,7 @@ class Replay {
       result_.energy = energy_of(running_.busy(), now_ - trace_.jobs.front().submit,
                                  engine_.view().cluster(), options_.power);
     }
+    if (!options_.suspend.is_usual()) result_.suspended = suspension_.most();
     result_.is_modelled = options_.is_modelled();
     result_.is_perfect = options_.is_perfect();
     result_.lacks_memory = options_.memory.is_on;
@@ -545,6 +580,7 @@ class Replay {
   std::vector<Known> known_;
   Headway headway_;
   Memory memory_;
+  Suspension suspension_;
   Probe probe_;
   Chances chances_;
   Arrivals arrivals_;

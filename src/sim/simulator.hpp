@@ -74,6 +74,7 @@ struct Result {
   bool lacks_memory = false;       ///< Jobs could run out of GPU memory; its use is known.
   bool knows_loads = false;        ///< For which part of the time GPUs had a kernel.
   bool has_faults = false;         ///< Machines could fail.
+  std::optional<Bytes> suspended;  ///< The most of suspended jobs on a node, if that is modelled.
   std::optional<double> cost;      ///< Of the GPUs while they had a tenant, if there are prices.
   std::vector<TypeEnergy> energy;  ///< Of the GPUs, to the last job's end; empty without power.
   std::optional<Predictions> predictions;

@@ -88,6 +88,9 @@ class Merge {
     whole_.knows_loads = whole_.knows_loads || run.knows_loads;
     whole_.steps += run.steps;
     whole_.dropped += run.dropped;
+    if (run.suspended) {
+      whole_.suspended = std::max(whole_.suspended.value_or(Bytes(0)), *run.suspended);
+    }
     if (run.cost) whole_.cost = whole_.cost.value_or(0) + *run.cost;
     if (!run.waits) return;
     if (!whole_.waits) whole_.waits.emplace();

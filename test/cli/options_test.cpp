@@ -42,6 +42,9 @@ constexpr const char* kNumbers[] = {"--load",
                                     "--restart-cost",
                                     "--stop-latency",
                                     "--checkpoint-every",
+                                    "--suspend-fails",
+                                    "--host-memory",
+                                    "--suspend-rate",
                                     "--memory-ramp",
                                     "--progress-every",
                                     "--foreign",
@@ -100,6 +103,10 @@ TEST_F(Options, NumbersOutOfTheirRangeAreRefused) {
                                                         {"--power", "300:60"},
                                                         {"--power", "60:inf"},
                                                         {"--power", "k80=60:300"},
+                                                        {"--suspend-fails", "101%"},
+                                                        {"--host-memory", "0"},
+                                                        {"--suspend-rate", "2G"},
+                                                        {"--suspend-rate", "2G:0"},
                                                         {"--memory-error", "+--5%"},
                                                         {"--memory-error", "nan%"},
                                                         {"--spread-penalty", "-5%"},
@@ -119,7 +126,8 @@ TEST_F(Options, CoresAreANumber) {
 }
 
 TEST_F(Options, WordsThatAreNoneAreRefused) {
-  for (const std::string option : {"--admission", "--estimates", "--share", "--programs", "--by"}) {
+  for (const std::string option : {"--admission", "--estimates", "--share", "--programs", "--by",
+                                   "--suspend-back", "--suspendable"}) {
     expect_refused(sim(option + "=luck"), option);
     expect_refused(compare(option + "=luck"), option);
   }
@@ -148,6 +156,14 @@ TEST_F(Options, WordsThatAreNoneAreRefused) {
   EXPECT_EQ(test::run_program("berth", {"sim", "--trace", trace_, "--cluster", "4x"}).exit_code,
             kBadUsage);
   EXPECT_EQ(test::run_program("berth", {"policies", "luck"}).exit_code, kBadUsage);
+}
+
+TEST_F(Options, OfSuspensionSayNothingWhereNoJobIsSuspended) {
+  const Ran ran =
+      test::run_program("berth", {"sim", "--trace", trace_, "--cluster", "1x4",
+                                  "--checkpoint-every", "never", "--suspend-back", "own"});
+  expect_refused(ran, "--checkpoint-every");
+  EXPECT_THAT(ran.err, HasSubstr("--suspend-back"));
 }
 
 TEST_F(Options, WhatAFileSaysIsNoBadUsage) {

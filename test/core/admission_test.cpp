@@ -164,6 +164,22 @@ TEST(FreeMemory, LooksAtTheMomentOnly) {
   EXPECT_FALSE(admits(polling, kGpu, ramping, ask_for(23_GiB + Bytes(1))));
 }
 
+TEST(Home, IsAllThatAnAskWithOneTakes) {
+  GpuSpec gpu = kGpu;
+  Ask ask = ask_for(1_GiB);
+  ask.home = std::vector{NodeId(0), NodeId(0), NodeId(2)};
+  for (const auto mode : {AdmissionMode::Guarantee, AdmissionMode::None}) {
+    for (const std::uint32_t node : {0U, 1U, 2U}) {
+      gpu.node = NodeId(node);
+      EXPECT_EQ(admits({.mode = mode}, gpu, {}, ask), node != 1) << node;
+    }
+  }
+  EXPECT_TRUE(may_be_on(NodeId(0), ask, 2));
+  EXPECT_FALSE(may_be_on(NodeId(0), ask, 3)) << "more than it had there";
+  EXPECT_FALSE(may_be_on(NodeId(1), ask, 0)) << "a job without GPUs has a node too";
+  EXPECT_TRUE(may_be_on(NodeId(1), ask_for(1_GiB), 3));
+}
+
 TEST(None, TakesEveryone) {
   const Admission none{.mode = AdmissionMode::None};
   EXPECT_TRUE(admits(none, kGpu, {.charged = 24_GiB, .tenants = 9, .alone = true}, whole()));

@@ -202,6 +202,48 @@ TEST_F(Suspension, AResumptionThatWorksForgetsThoseThatFailed) {
   }
 }
 
+class SuspensionInPlace : public testing::Test {
+ protected:
+  bool goes_on(JobId id, std::initializer_list<std::uint32_t> gpus) {
+    rig_.resume(id, gpus);
+    return rig_.state(id) == JobState::Starting;
+  }
+
+  Rig rig_{nodes_of(2, 2), {.suspends_in_place = true}};
+};
+
+TEST_F(SuspensionInPlace, GoesOnOnItsNodesWithAsManyGpusOnEach) {
+  const JobId one = rig_.run(shared(1, kVram), {0});
+  const JobId gang = rig_.run(shared(3, kVram), {0, 1, 2});
+  for (const JobId id : {one, gang}) {
+    rig_.preempt(id, PreemptHow::Suspend);
+    rig_.released(id);
+  }
+  EXPECT_FALSE(goes_on(one, {2})) << "another node";
+  EXPECT_TRUE(goes_on(one, {1})) << "another GPU of its node";
+  EXPECT_FALSE(goes_on(gang, {1, 2, 3})) << "another part of it on each";
+  EXPECT_TRUE(goes_on(gang, {0, 1, 3}));
+}
+
+TEST_F(SuspensionInPlace, IsForgottenWithItsProcesses) {
+  const JobId id = rig_.run(shared(1, kVram), {0});
+  EXPECT_EQ(*rig_.job(id).home, std::vector{NodeId(0)});
+  rig_.preempt(id, PreemptHow::Requeue);
+  rig_.released(id);
+  EXPECT_TRUE(rig_.job(id).home.is_default());
+  EXPECT_TRUE(goes_on(id, {2}));
+}
+
+TEST_F(SuspensionInPlace, IsInASnapshot) {
+  const JobId id = rig_.run(shared(3, kVram), {0, 2, 3});
+  rig_.preempt(id, PreemptHow::Suspend);
+  rig_.released(id);
+  const auto restored = Engine::restore(rig_.engine().save(), std::make_unique<test::Script>());
+  ASSERT_TRUE(restored) << restored.error().message;
+  EXPECT_EQ(*restored->view().find(id)->home, (std::vector{NodeId(0), NodeId(1), NodeId(1)}));
+  EXPECT_TRUE(restored->view().settings().suspends_in_place);
+}
+
 TEST(SuspensionSnapshot, KeepsAJobOfItsOwnerAndOneThatStays) {
   Rig rig(nodes_of(1, 4));
   const JobId held = rig.run(shared(1, kVram), {0});

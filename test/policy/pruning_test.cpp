@@ -165,6 +165,8 @@ TEST(Pruning, KnowsWhatIsNotSmaller) {
     return other;
   };
   EXPECT_FALSE(is_no_larger(with([](Ask& a) { a.request.gpu.count = 3_gpus; }), one, cluster));
+  EXPECT_FALSE(is_no_larger(with([](Ask& a) { a.home = std::vector{NodeId(0)}; }), one, cluster));
+  EXPECT_TRUE(is_no_larger(one, with([](Ask& a) { a.home = std::vector{NodeId(0)}; }), cluster));
   EXPECT_FALSE(is_no_larger(with([](Ask& a) { a.request.gpu.vram = 5_GiB; }), one, cluster));
   EXPECT_FALSE(
       is_no_larger(with([](Ask& a) { a.request.gpu.sharing = Sharing::Alone; }), one, cluster));

@@ -94,6 +94,45 @@ Expected<void> read_costs(const MachineArguments& arguments, sim::Costs& costs) 
   return read_time("--checkpoint-every", arguments.checkpoint, costs.checkpoint);
 }
 
+/// Returns: whether it is the second word.
+Expected<bool> second_of(const char* option, std::string_view text, std::string_view first,
+                         std::string_view second) {
+  if (text == first || text == second) return text == second;
+  return fail(ErrorCode::InvalidArgument, std::string(option) + ": '" + std::string(text) +
+                                              "' is unknown; valid values: " + std::string(first) +
+                                              ", " + std::string(second));
+}
+
+Expected<void> read_suspend(const MachineArguments& arguments, sim::Options& options) {
+  sim::SuspendModel& suspend = options.suspend;
+  const auto in_place = second_of("--suspend-back", arguments.suspend_back, "any", "own");
+  if (!in_place) return std::unexpected(in_place.error());
+  suspend.in_place = *in_place;
+  const auto one_gpu = second_of("--suspendable", arguments.suspendable, "all", "one-gpu");
+  if (!one_gpu) return std::unexpected(one_gpu.error());
+  suspend.one_gpu_only = *one_gpu;
+  const auto fails = percent("--suspend-fails", arguments.suspend_fails, 100);
+  if (!fails) return std::unexpected(fails.error());
+  suspend.fails = *fails / 10'000;
+  if (!arguments.host_memory.empty()) {
+    const auto size = parse_size(arguments.host_memory);
+    if (!size) {
+      return fail(size.error().code,
+                  "--host-memory: '" + arguments.host_memory + "' " + size.error().message);
+    }
+    suspend.host_memory = *size;
+  }
+  if (!arguments.suspend_rate.empty()) {
+    const auto rate = sim::parse_suspend_rate(arguments.suspend_rate);
+    if (!rate) return std::unexpected(rate.error());
+    suspend.rate = *rate;
+  }
+  if (suspend.is_usual() || options.costs.can_suspend) return {};
+  return fail(ErrorCode::InvalidArgument,
+              "--checkpoint-every: no job is suspended then, which --suspend-back, --suspendable, "
+              "--suspend-fails, --host-memory and --suspend-rate are about");
+}
+
 /// `3,1h` or `none`.
 Expected<void> read_bounds(std::string_view text, PreemptionBounds& bounds) {
   if (text == "none") {
@@ -197,6 +236,20 @@ constexpr auto kTextOptions = std::to_array<TextOption>({
     {"--checkpoint-every", &MachineArguments::checkpoint,
      "A preempted job is ended and continues from its last checkpoint, one for every so much "
      "work, or never; by default it is suspended and keeps its work."},
+    {"--suspend-back", &MachineArguments::suspend_back,
+     "Where a suspended job goes on: any; own: only on the nodes where it was, with as many GPUs "
+     "on "
+     "each."},
+    {"--suspendable", &MachineArguments::suspendable,
+     "Which jobs can be suspended: all; one-gpu: none of several GPUs. Others are left alone."},
+    {"--suspend-fails", &MachineArguments::suspend_fails,
+     "The part of the jobs, drawn by the seed, that cannot be suspended and are left alone."},
+    {"--host-memory", &MachineArguments::host_memory,
+     "Host memory of each node for suspended jobs, such as 256G. A job for which there is too "
+     "little runs on, and is left alone for a minute."},
+    {"--suspend-rate", &MachineArguments::suspend_rate,
+     "Bytes a second at which a suspended job's memory leaves the GPUs of a node and comes back: "
+     "2G:6G, beside --stop-latency and --restart-cost; at once by default."},
     {"--preemption-bounds", &MachineArguments::bounds,
      "With --checkpoint-every never: how often a job is preempted at most, and the run time after "
      "which it is not preempted, as 3,1h; or none."},
@@ -257,6 +310,7 @@ void add_machine_options(CLI::App& verb, MachineArguments& arguments) {
 Expected<void> read_machine(const MachineArguments& arguments, trace::Trace& trace,
                             sim::Options& options) {
   if (auto done = read_costs(arguments, options.costs); !done) return done;
+  if (auto done = read_suspend(arguments, options); !done) return done;
   if (auto done = read_bounds(arguments.bounds, options.bounds); !done) return done;
   auto prices = sim::parse_prices(arguments.price);
   if (!prices) return std::unexpected(prices.error());

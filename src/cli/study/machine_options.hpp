@@ -26,6 +26,11 @@ struct MachineArguments {
   std::string restart_cost;
   std::string stop_latency;
   std::string checkpoint;
+  std::string suspend_back = "any";
+  std::string suspendable = "all";
+  std::string suspend_fails = "0%";
+  std::string host_memory;
+  std::string suspend_rate;
   std::string bounds = "3,1h";
   std::string memory_error;
   std::string memory_ramp;
