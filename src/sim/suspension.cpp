@@ -1,6 +1,7 @@
 #include "sim/suspension.hpp"
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 
