@@ -64,8 +64,8 @@ struct AttemptEnded {
   Instant at;                  ///< When its process ended.
   bool again_if_hurt = false;  ///< It may run again if a neighbour's overrun ended it.
 };
-/// The attempt could not be suspended, or is known not to be: it runs on, and is not to be preempted
-/// before `stays_until`.
+/// The attempt could not be suspended, or it is known that it cannot: it runs on, and is not to be
+/// preempted before `stays_until`.
 struct SuspendFailed {
   JobId job;
   Attempt attempt;

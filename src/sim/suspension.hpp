@@ -29,9 +29,9 @@ struct SuspendRate {
 
 /// By default every job can be suspended, goes on anywhere, and takes nothing meanwhile.
 struct SuspendModel {
-  bool in_place = false;      ///< See Settings::suspends_in_place.
-  bool one_gpu_only = false;  ///< No job of several GPUs can be suspended.
-  std::int64_t fails = 0;     ///< Percent of the jobs that cannot either, drawn by the seed.
+  bool in_place = false;             ///< See Settings::suspends_in_place.
+  bool one_gpu_only = false;         ///< No job of several GPUs can be suspended.
+  std::int64_t fails = 0;            ///< Percent of the jobs that cannot either, drawn by the seed.
   std::optional<Bytes> host_memory;  ///< Of each node, for suspended jobs; nothing: no bound.
   SuspendRate rate;
 
