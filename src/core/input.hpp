@@ -64,8 +64,7 @@ struct AttemptEnded {
   Instant at;                  ///< When its process ended.
   bool again_if_hurt = false;  ///< It may run again if a neighbour's overrun ended it.
 };
-/// The attempt could not be suspended, or it is known that it cannot: it runs on, and is not to be
-/// preempted before `stays_until`.
+/// The attempt could not be suspended and runs on; it is not to be preempted before `stays_until`.
 struct SuspendFailed {
   JobId job;
   Attempt attempt;

@@ -33,8 +33,15 @@ enum class JobState : std::uint8_t {
 
 enum class DurationClass : std::uint8_t { Short, Medium, Long, Service };
 
+/// Whether a job may be suspended so that another runs.
+enum class Suspending : std::uint8_t {
+  Unsaid,  ///< It may.
+  No,      ///< Nor is it requeued for that.
+  Yes,     ///< Its user says that its program bears it.
+};
+
 /// What the submitter said, and what is predicted where nothing was said. Only the class changes,
-/// by a decision, and GPU memory that ran out.
+/// by a decision, GPU memory that ran out, and what a suspension broke.
 struct JobSpec {
   UserId user;
   Request request;
@@ -51,6 +58,7 @@ struct JobSpec {
   std::int64_t batch = 0;     ///< Samples of a step, on all its GPUs together; 0: not said.
   /// Past runs that `estimate` was learned from (run_estimate.hpp); 0: the submitter stated it.
   std::int32_t learned_from = 0;
+  Suspending suspending = Suspending::Unsaid;
   Boxed<Conditions> conditions = {};  ///< What few jobs ask for.
 
   bool operator==(const JobSpec&) const = default;
@@ -207,6 +215,8 @@ class JobView {
   std::uint64_t grant_number() const { return job_->grant_number; }
   std::int32_t preemptions() const { return job_->preemptions; }
   Instant stays_until() const { return job_->stays_until; }
+  /// True if it must never be preempted.
+  bool stays() const { return job_->spec.suspending == Suspending::No; }
 
   /// When its berth was taken. Requires: it holds one.
   Instant granted_at() const {

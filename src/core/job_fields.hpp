@@ -225,6 +225,10 @@ inline constexpr auto kJobFields = [] {
       {"deadline_at", Moment, kMoment, "", AtSubmission, IfSaid,
        number_in<&JobSpec::deadline>(micros(kNever)), FieldOption{"--deadline", "DURATION", When},
        "Time from now by which the job should end.", "deadline"},
+      {"suspend", Flag, kNoRange, "", AtSubmission, IfSaid, kReadApart,
+       FieldOption{"--suspend", "yes|no", When},
+       "Whether other jobs may run in its place while it is suspended. [yes; no for services, jobs "
+       "of several GPUs and at a terminal]"},
       {"priority", Count, FieldRange{0, limits::kMostPriority}, "0", WhileItWaits, IfSaid,
        number_in<&JobSpec::priority>(), FieldOption{"--priority", "N", When},
        "Larger goes first among your own waiting jobs, and under policy priority among all.",

@@ -20,6 +20,7 @@ namespace berth {
 
 // The largest value of each enumeration: a reader refuses what lies beyond.
 constexpr Sharing last_of(Sharing) { return Sharing::AtOnce; }
+constexpr Suspending last_of(Suspending) { return Suspending::Yes; }
 constexpr Nearness last_of(Nearness) { return Nearness::System; }
 constexpr ShareMode last_of(ShareMode) { return ShareMode::Mig; }
 constexpr AdmissionMode last_of(AdmissionMode) { return AdmissionMode::None; }
@@ -51,10 +52,13 @@ inline auto members(Conditions& v) {
   return std::tie(v.after, v.begin, v.array, v.unique, v.requeue_on, v.requeues,
                   v.requeue_on_gpu_failure, v.on_preempt);
 }
-inline auto members(JobSpec& v) {
+inline auto members(JobSpec& v, codec::Before<2>) {
   return std::tie(v.user, v.request, v.duration_class, v.time_limit, v.estimate, v.vram_estimate,
                   v.deadline, v.priority, v.retries, v.command, v.group, v.model, v.batch,
                   v.learned_from, v.conditions);
+}
+inline auto members(JobSpec& v) {
+  return std::tuple_cat(members(v, codec::Before<2>()), std::tie(v.suspending));
 }
 inline auto members(Progress& v) { return std::tie(v.done, v.total); }
 inline auto members(Metric& v) { return std::tie(v.key, v.value); }
@@ -70,7 +74,10 @@ inline auto members(Job& v) {
   return std::tuple_cat(members(v, codec::Before<2>()), std::tie(v.home));
 }
 inline auto members(PastRun& v) { return std::tie(v.gpus, v.ran); }
-inline auto members(PastProgram& v) { return std::tie(v.latest, v.runs); }
+inline auto members(PastProgram& v, codec::Before<2>) { return std::tie(v.latest, v.runs); }
+inline auto members(PastProgram& v) {
+  return std::tuple_cat(members(v, codec::Before<2>()), std::tie(v.is_hurt_by_suspension));
+}
 inline auto members(Ended& v) {
   return std::tie(v.job, v.user, v.what, v.gpus, v.duration_class, v.ran, v.attained, v.outcome,
                   v.at);

@@ -33,7 +33,8 @@ bool PastRuns::is_sane(const Users& users) {
     const bool sane = std::ranges::all_of(runs, [](const PastRun& run) {
       return run.gpus >= GpuCount(0) && run.ran >= Duration::zero();
     });
-    return sane && !runs.empty() && runs.size() <= kMostRuns && of.first != Fingerprint(0);
+    const bool tells = !runs.empty() || of.second.is_hurt_by_suspension;
+    return sane && tells && runs.size() <= kMostRuns && of.first != Fingerprint(0);
   };
   const auto is_sane_user = [&](const auto& of) {
     return !of.second.empty() && of.second.size() <= kMostPrograms &&
@@ -42,22 +43,40 @@ bool PastRuns::is_sane(const Users& users) {
   return users.size() <= kMostUsers && std::ranges::all_of(users, is_sane_user);
 }
 
-void PastRuns::add(UserId user, Fingerprint what, const PastRun& run) {
+PastProgram& PastRuns::program(UserId user, Fingerprint what) {
   if (!users_.contains(user)) make_room(users_, kMostUsers);
   Programs& programs = users_[user];
   if (!programs.contains(what)) make_room(programs, kMostPrograms);
   PastProgram& program = programs[what];
-  if (program.runs.size() == kMostRuns) program.runs.erase(program.runs.begin());
-  program.runs.push_back(run);
   program.latest = ++count_;
+  return program;
+}
+
+void PastRuns::add(UserId user, Fingerprint what, const PastRun& run) {
+  std::vector<PastRun>& runs = program(user, what).runs;
+  if (runs.size() == kMostRuns) runs.erase(runs.begin());
+  runs.push_back(run);
+}
+
+void PastRuns::note_hurt_by_suspension(UserId user, Fingerprint what) {
+  program(user, what).is_hurt_by_suspension = true;
+}
+
+const PastProgram* PastRuns::find(UserId user, Fingerprint what) const {
+  const auto programs = users_.find(user);
+  if (programs == users_.end()) return nullptr;
+  const auto program = programs->second.find(what);
+  return program == programs->second.end() ? nullptr : &program->second;
+}
+
+bool PastRuns::is_hurt_by_suspension(UserId user, Fingerprint what) const {
+  const PastProgram* const program = find(user, what);
+  return program != nullptr && program->is_hurt_by_suspension;
 }
 
 std::span<const PastRun> PastRuns::of(UserId user, Fingerprint what) const {
-  const auto programs = users_.find(user);
-  if (programs == users_.end()) return {};
-  const auto program = programs->second.find(what);
-  if (program == programs->second.end()) return {};
-  return program->second.runs;
+  const PastProgram* const program = find(user, what);
+  return program == nullptr ? std::span<const PastRun>() : program->runs;
 }
 
 }  // namespace berth

@@ -28,6 +28,7 @@ struct PastRun {
 struct PastProgram {
   std::uint64_t latest = 0;   ///< Number of its last run, of all runs.
   std::vector<PastRun> runs;  ///< The oldest first.
+  bool is_hurt_by_suspension = false;
 
   bool operator==(const PastProgram&) const = default;
 };
@@ -55,6 +56,9 @@ class PastRuns {
   /// A whole run of this user's program. The oldest run of the program, or what has not run for
   /// longest of the user's programs, or of all users, makes room.
   void add(UserId user, Fingerprint what, const PastRun& run);
+  /// A run of it failed soon after it was resumed.
+  void note_hurt_by_suspension(UserId user, Fingerprint what);
+  bool is_hurt_by_suspension(UserId user, Fingerprint what) const;
   /// The oldest first; nothing for a program that is not known.
   std::span<const PastRun> of(UserId user, Fingerprint what) const;
 
@@ -62,8 +66,11 @@ class PastRuns {
   const Users& users() const { return users_; }
 
  private:
+  PastProgram& program(UserId user, Fingerprint what);
+  const PastProgram* find(UserId user, Fingerprint what) const;
+
   Users users_;
-  std::uint64_t count_ = 0;  ///< Runs that were ever added.
+  std::uint64_t count_ = 0;  ///< Runs that were ever noted.
 };
 
 }  // namespace berth

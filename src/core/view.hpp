@@ -121,14 +121,14 @@ class ClusterView {
   /// The instant from which preemption would cost this running job too much, so that it must not be
   /// preempted; kNever if preemption costs nothing. Suspension may have failed.
   Instant left_alone_from(const JobView& job) const {
-    if (job.stays_until() > now_) return Instant::min();
+    if (job.stays() || job.stays_until() > now_) return Instant::min();
     if (settings().can_suspend || job.saves_itself()) return kNever;
     if (job.preemptions() >= state_->bounds.most) return Instant::min();
     return later(now_, state_->bounds.lost - std::min(job.ran(), state_->bounds.lost));
   }
   /// When that is over for one that is left alone now; kNever if it never is.
   Instant left_alone_until(const JobView& job) const {
-    const bool ends = settings().can_suspend && job.stays_until() > now_;
+    const bool ends = settings().can_suspend && !job.stays() && job.stays_until() > now_;
     return ends ? job.stays_until() : kNever;
   }
   bool is_left_alone(const JobView& job) const {

@@ -66,7 +66,15 @@ struct Hurt {
   bool runs_again = false;  ///< With the same request, in its old place in the queue.
 };
 
-using Effect = std::variant<Launch, Continue, Stop, Finished, Hurt>;
+/// This attempt failed so soon after it was resumed that the suspension is taken for the cause. The
+/// job begins again from nothing, and is not suspended any more.
+struct Spoiled {
+  JobId job;
+  Attempt attempt;
+  Duration after{0};  ///< It ran for so long since it was resumed.
+};
+
+using Effect = std::variant<Launch, Continue, Stop, Finished, Hurt, Spoiled>;
 
 struct Effects {
   std::vector<Effect> list;

@@ -158,6 +158,7 @@ class Engine {
   void on(const ResumeFailed& failed);
   void on(const Shrunk& shrunk);
   void on(const Identified&);
+  void note_spoiled(Job& job);
   void on(const Profiled&);
   void on(const Wired&);
   void on(const Weighed&);

@@ -32,6 +32,15 @@ bool requeues_on(const Job& job, const AttemptEnded& ended) {
          asked.requeues > 0 && std::ranges::binary_search(asked.requeue_on, ended.code);
 }
 
+/// A program that does not bear its suspension fails within this time.
+constexpr Duration kSpoils = minutes(2);
+
+/// True if the attempt that ended is the continuation of a suspended one, and failed soon.
+bool is_spoiled(const Job& job, const AttemptEnded& ended) {
+  const bool was_resumed = job.ran > job.ran_before;
+  return ended.outcome == Outcome::Failed && was_resumed && *job.ended - job.since <= kSpoils;
+}
+
 }  // namespace
 
 // ---- From users ------------------------------------------------------------------------------
@@ -173,11 +182,9 @@ void Engine::on(const StartFailed& failed) {
 /// It runs on where it was. Its time limit and its lease may have passed meanwhile.
 void Engine::on(const SuspendFailed& failed) {
   Job* const job = attempt(failed.job, failed.attempt);
-  if (job == nullptr) return;
-  const bool was_asked = job->state == JobState::Stopping && !job->ending && !job->ended &&
-                         job->after_stop != JobState::Queued;
-  const bool stays_longer = failed.stays_until > job->stays_until;
-  if (!was_asked && !(stays_longer && job->state == JobState::Running)) return;
+  const bool was_asked = job != nullptr && job->state == JobState::Stopping && !job->ending &&
+                         !job->ended && job->after_stop != JobState::Queued;
+  if (!was_asked) return;
   job->after_stop = JobState::Queued;
   job->migrating = false;
   job->stays_until = std::max(job->stays_until, failed.stays_until);
@@ -226,8 +233,12 @@ void Engine::on(const AttemptEnded& ended) {
   const Instant limit = later(job->since, limit_left(*job));
   const bool ended_in_time = job->outcome == Outcome::Timeout && *job->ended < limit;
   if (job->ending && !ended_in_time) return;  // cancelled or out of time: that stands
-  if (!has_idle_process(*job) && !job->ending && requeues_on(*job, ended)) {
-    --job->spec.conditions.edit().requeues;
+  const bool may_go_on = !has_idle_process(*job) && !job->ending;
+  const bool spoiled = may_go_on && is_spoiled(*job, ended);
+  const bool requeued = may_go_on && !spoiled && requeues_on(*job, ended);
+  if (spoiled) note_spoiled(*job);
+  if (requeued) --job->spec.conditions.edit().requeues;
+  if (spoiled || requeued) {
     job->after_stop = JobState::Queued;
     if (job->state != JobState::Stopping) set_state(*job, JobState::Stopping);
     return emit(EventKind::Preempted, job->id);
@@ -246,6 +257,13 @@ void Engine::on(const AttemptEnded& ended) {
   if (job->state != JobState::Stopping) set_state(*job, JobState::Stopping);
   emit(job->ending ? EventKind::Ended : EventKind::Preempted, job->id);
   if (job->ran_out) relieve(job->grant.shares);  // the room it was granted is needed again
+}
+
+void Engine::note_spoiled(Job& job) {
+  job.spec.suspending = Suspending::No;
+  const Fingerprint what = state_.company.of(job.id);
+  if (what != Fingerprint(0)) state_.past_runs.note_hurt_by_suspension(job.spec.user, what);
+  effects_.list.push_back(Spoiled{job.id, job.attempt, *job.ended - job.since});
 }
 
 void Engine::on(const Released& released) {
@@ -354,7 +372,10 @@ void Engine::on(const Weighed& weighed) {
 }
 
 void Engine::on(const Identified& identified) {
-  if (state_.jobs.find(identified.job) == nullptr) return;
+  Job* const job = state_.jobs.find(identified.job);
+  if (job == nullptr) return;
+  const bool is_hurt = state_.past_runs.is_hurt_by_suspension(job->spec.user, identified.what);
+  if (is_hurt && job->spec.suspending == Suspending::Unsaid) job->spec.suspending = Suspending::No;
   state_.company.identify(identified.job, identified.what);
 }
 

@@ -159,7 +159,8 @@ class Conductor {
   void perform(const Stop& wanted);
   void stop(JobId job, Attempt attempt, Manner manner);
   void perform(const Finished& finished);
-  void perform(const Hurt&) {}  ///< The keeper has written it down.
+  void perform(const Hurt&) {}     ///< The keeper has written it down.
+  void perform(const Spoiled&) {}  ///< Likewise.
   void start(Launching launching);
   void work_on_launches();
   bool allows_shrink(const Job& job) const;

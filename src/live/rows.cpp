@@ -214,6 +214,16 @@ Expected<void> Rows::write_row(const Hurt& hurt, Instant) {
   return write_end_note(hurt.job, hurt.attempt);
 }
 
+/// After what its attempt's row says: the exit code alone would not say why it runs again.
+Expected<void> Rows::write_row(const Spoiled& spoiled, Instant) {
+  const std::string before = notes_.of(spoiled.job);
+  notes_.set(spoiled.job,
+             before + (before.empty() ? "" : "; ") + "failed " + seconds_text(spoiled.after) +
+                 " s after it was resumed: it begins again, and jobs of its program are not "
+                 "suspended any more, except with --suspend yes");
+  return write_end_note(spoiled.job, spoiled.attempt);
+}
+
 /// The note of an attempt whose end is written already and whose cause was found out since.
 Expected<void> Rows::write_end_note(JobId job, Attempt attempt) {
   const auto row = row_of(job, attempt);

@@ -385,6 +385,9 @@ class Replay {
     result_.jobs[i].told = submitted.spec.estimate;
     submitted.spec.model = job.model;
     submitted.spec.batch = job.batch;
+    if (options_.costs.can_suspend && !suspension_.can_be(i)) {
+      submitted.spec.suspending = Suspending::No;
+    }
     if (options_.memory.is_on) {
       submitted.spec.retries = std::max(job.spec.retries, options_.memory.retries);
     }
@@ -451,12 +454,8 @@ class Replay {
   /// Returns: how long its memory is copied; nothing for a job that runs on.
   std::optional<Duration> suspend(const Stop& stop, std::size_t job) {
     if (stop.how != PreemptHow::Suspend || options_.suspend.is_usual()) return Duration(0);
-    const bool can_be = suspension_.can_be(job);
-    const auto copy = can_be ? suspension_.suspend(job, memory_by_node(stop.job)) : std::nullopt;
-    if (!copy) {
-      const Instant until = can_be ? later(now_, kNoRoom) : kNever;
-      inputs_.push_back(SuspendFailed{stop.job, stop.attempt, until});
-    }
+    const auto copy = suspension_.suspend(job, memory_by_node(stop.job));
+    if (!copy) inputs_.push_back(SuspendFailed{stop.job, stop.attempt, later(now_, kNoRoom)});
     return copy;
   }
   /// What a job has on its GPUs, or was granted where its use is not known.
@@ -487,6 +486,7 @@ class Replay {
     if (finished.outcome == Outcome::Oom) result.memory.failed = true;
   }
   void perform(const Hurt&) {}
+  void perform(const Spoiled&) {}
 
   void begin(JobId id, Attempt attempt, const Grant& grant) {
     const std::size_t job = index_of(id);
@@ -501,9 +501,6 @@ class Replay {
     memory_.begin(job, grant, now_);
     if (memory_.has_curve(job)) running_.mark(job, running_.done(job));
     inputs_.push_back(Started{id, attempt});
-    if (options_.costs.can_suspend && !suspension_.can_be(job)) {
-      inputs_.push_back(SuspendFailed{id, attempt, kNever});
-    }
     if (options_.shrink && options_.memory.is_on) {
       shrinks_.insert({later(now_, options_.shrink->warm_up), {job, attempt}});
     }

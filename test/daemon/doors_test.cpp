@@ -167,6 +167,7 @@ std::vector<Ends> all_ends() {
       {"held", {false, true}, {1}},
       {"exclusive", {false, true}, {"yes"}},
       {"vram_shrink", {false, true}, {"yes"}},
+      {"suspend", {false, true}, {"yes"}},
       {"after",
        {Json::array(), {task}},
        {{{{"job", 0}}}, many_of(limits::kMostDependencies + 1, task)}},

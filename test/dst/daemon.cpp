@@ -9,7 +9,7 @@ namespace berth::dst {
 namespace {
 
 std::string name_of(const Effect& effect) {
-  constexpr std::array kNames = {"launch", "continue", "stop", "finish", "hurt"};
+  constexpr std::array kNames = {"launch", "continue", "stop", "finish", "hurt", "spoiled"};
   static_assert(kNames.size() == std::variant_size_v<Effect>);
   return kNames[effect.index()];
 }

@@ -115,17 +115,11 @@ TEST_F(Suspension, ThatFailsLeavesTheJobRunningAndAloneForATime) {
   EXPECT_EQ(rig_.engine().view().job(id).ran(), seconds(100)) << "it ran all the while";
 }
 
-TEST_F(Suspension, ThatIsKnownToFailLeavesTheJobAloneFromTheStart) {
-  const JobId id = rig_.run(shared(1, kVram), {0});
-  EXPECT_TRUE(rig_.tell({SuspendFailed{id, Attempt(1), kNever}}).list.empty());
-  EXPECT_EQ(rig_.state(id), JobState::Running);
-  const ClusterView view = rig_.engine().view();
-  EXPECT_TRUE(view.is_left_alone(view.job(id)));
-  EXPECT_EQ(view.left_alone_until(view.job(id)), kNever);
-}
-
 TEST_F(Suspension, ThatFailsLateOrTwiceChangesNothing) {
   const JobId id = rig_.run(shared(1, kVram), {0});
+  rig_.tell({SuspendFailed{id, Attempt(1), kNever}});
+  EXPECT_EQ(rig_.state(id), JobState::Running);
+  EXPECT_EQ(rig_.job(id).stays_until, Instant());
   rig_.preempt(id, PreemptHow::Suspend);
   rig_.released(id);
   rig_.tell({SuspendFailed{id, Attempt(1), kNever}});
@@ -200,6 +194,76 @@ TEST_F(Suspension, AResumptionThatWorksForgetsThoseThatFailed) {
     ASSERT_EQ(rig_.state(id), JobState::Running);
     EXPECT_EQ(rig_.job(id).failed_starts, 0);
   }
+}
+
+class SpoiledBySuspension : public testing::Test {
+ protected:
+  /// It runs since 100 s, after a suspension.
+  JobId resumed() {
+    const JobId id = rig_.at(0).run(shared(1, kVram), {0});
+    rig_.tell({Identified{id, Fingerprint(7)}});
+    rig_.at(50).preempt(id, PreemptHow::Suspend);
+    rig_.released(id);
+    rig_.at(100).resume(id, {0});
+    rig_.tell({Started{id, rig_.job(id).attempt}});
+    return id;
+  }
+  Suspending of_the_next(Suspending said = Suspending::Unsaid) {
+    JobSpec spec = shared(1, kVram);
+    spec.suspending = said;
+    const JobId id = rig_.submit(spec);
+    rig_.tell({Identified{id, Fingerprint(7)}});
+    return rig_.job(id).spec.suspending;
+  }
+
+  Rig rig_{nodes_of(1, 4)};
+};
+
+TEST_F(SpoiledBySuspension, AJobThatFailsSoonRunsAgainAndIsLeftAlone) {
+  const JobId id = resumed();
+  const auto* const spoiled = only<Spoiled>(rig_.at(112).exited(id, Outcome::Failed, 1));
+  ASSERT_NE(spoiled, nullptr);
+  EXPECT_EQ(spoiled->after, seconds(12));
+  rig_.released(id);
+  EXPECT_EQ(rig_.state(id), JobState::Queued);
+  EXPECT_EQ(rig_.job(id).spec.suspending, Suspending::No);
+  rig_.start(id, {0});
+  const ClusterView view = rig_.engine().view();
+  EXPECT_EQ(view.job(id).run(), seconds(0)) << "from nothing";
+  EXPECT_TRUE(view.is_left_alone(view.job(id)));
+  rig_.at(113).exited(id, Outcome::Failed, 1);
+  test::expect_finished(rig_, rig_.released(id), id, Outcome::Failed);
+}
+
+TEST_F(SpoiledBySuspension, TheProgramIsNotSuspendedAgainUnlessItsUserSaysSo) {
+  EXPECT_EQ(of_the_next(), Suspending::Unsaid);
+  const JobId id = resumed();
+  rig_.at(112).exited(id, Outcome::Failed, 1);
+  EXPECT_EQ(of_the_next(), Suspending::No);
+  EXPECT_EQ(of_the_next(Suspending::Yes), Suspending::Yes);
+  const auto restored = Engine::restore(rig_.engine().save(), std::make_unique<test::Script>());
+  ASSERT_TRUE(restored) << restored.error().message;
+  EXPECT_TRUE(restored->view().past_runs().is_hurt_by_suspension(UserId(7), Fingerprint(7)));
+}
+
+TEST_F(SpoiledBySuspension, OneThatFailsLateDoesNot) {
+  const JobId id = resumed();
+  EXPECT_TRUE(rig_.at(221).exited(id, Outcome::Failed, 1).list.empty());
+  test::expect_finished(rig_, rig_.released(id), id, Outcome::Failed);
+  EXPECT_EQ(of_the_next(), Suspending::Unsaid);
+}
+
+TEST_F(SpoiledBySuspension, OneThatEndsWellDoesNot) {
+  const JobId id = resumed();
+  EXPECT_TRUE(rig_.at(101).exited(id).list.empty());
+  test::expect_finished(rig_, rig_.released(id), id, Outcome::Done);
+}
+
+TEST_F(SpoiledBySuspension, ACancelledOneStaysCancelled) {
+  const JobId id = resumed();
+  rig_.at(105).tell({CancelAsked{id}});
+  rig_.exited(id, Outcome::Failed, 143);
+  test::expect_finished(rig_, rig_.released(id), id, Outcome::Cancelled);
 }
 
 class SuspensionInPlace : public testing::Test {

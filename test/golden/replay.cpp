@@ -155,6 +155,7 @@ class Replay {
          name(finished.job) + note);
   }
   void perform(const Hurt&) {}
+  void perform(const Spoiled&) {}
 
   void begin(JobId id, Attempt attempt) {
     Truth& job = truth(id);

@@ -82,6 +82,7 @@ class World {
   void perform_one(const Stop& stop);
   void perform_one(const Finished& finished);
   void perform_one(const Hurt&) {}
+  void perform_one(const Spoiled&) {}
 
   WorldOptions options_;
   Rng rng_;

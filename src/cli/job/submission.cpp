@@ -428,6 +428,9 @@ void add_job_options(CLI::App& verb, JobOptions& options) {
   add_switch(verb, options.exclusive, "exclusive", FieldGroup::Needs);
 
   add_fields(verb, options, FieldGroup::When, FieldVerbs::RunAndSubmit);
+  verb.add_flag_callback(
+          "--no-suspend", [&options] { options["--suspend"] = "no"; }, "As --suspend no.")
+      ->group(title_of(FieldGroup::When));
   option(FieldGroup::When, "--after", "JOBS", "Start once these have ended well: 7, 7,9-12, 7_3.");
   option(FieldGroup::When, "--after-ok", "JOBS", "The same.");
   option(FieldGroup::When, "--after-any", "JOBS", "Start once these have ended.");

@@ -115,6 +115,9 @@ void add_request(JsonObject& json, const JobSpec& spec, const Sight& sight) {
     if (field.shown == FieldShown::IfSaid) add_said(json, field, spec);
   }
   if (gpu.sharing == Sharing::AtOnce) json.text("share", word_for(gpu.sharing));
+  if (spec.suspending != Suspending::Unsaid) {
+    json.boolean("suspend", spec.suspending == Suspending::Yes);
+  }
   if (gpu.only != 0) json.raw("gpu_indices", list_of(gpus_in(gpu.only)));
   if (spec.learned_from > 0) json.integer("estimate_learned_from", spec.learned_from);
   const bool is_learned = gpu.vram == Bytes(0) && spec.vram_estimate > Bytes(0);

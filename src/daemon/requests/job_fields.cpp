@@ -330,6 +330,7 @@ constexpr auto kReaders = std::to_array<FieldReader>({
     {"requeue_on", read_codes},
     {"share", read_share},
     {"snapshot", read_snapshot},
+    {"suspend", field_in<&JobFields::suspend>},
     {"umask", field_in<&JobFields::job, &Submission::command, &live::Command::umask>},
     {"vram_bytes", read_vram},
     {"vram_shrink", field_in<&JobFields::job, &Submission::vram_shrink>},

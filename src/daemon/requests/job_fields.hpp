@@ -28,6 +28,7 @@ struct JobFields {
   live::MoreOfProgram program = {};
   std::optional<bool> exclusive = {};
   std::optional<Sharing> sharing = {};  ///< As `share` says.
+  std::optional<bool> suspend = {};
   bool says_environment = false;
 
   Conditions& conditions() { return job.spec.conditions.edit(); }

@@ -16,15 +16,29 @@ namespace berth::daemon {
 
 namespace {
 
+bool is_attended(const live::Submission& job) {
+  return job.command.attach && job.command.attach->terminal;
+}
+bool is_service(const live::Submission& job) {
+  return job.spec.duration_class == DurationClass::Service;
+}
+
 /// Somebody looks at a terminal, and a service has no end that its patience could be a part of.
 Sharing sharing_of(const JobFields& fields, const JobDefaults& defaults) {
   if (fields.sharing) return *fields.sharing;
   if (fields.exclusive.value_or(false)) return Sharing::Alone;
   if (defaults.sharing) return *defaults.sharing;
-  const live::Submission& job = fields.job;
-  const bool is_attended = job.command.attach && job.command.attach->terminal;
-  const bool is_service = job.spec.duration_class == DurationClass::Service;
-  return is_attended || is_service ? Sharing::AtOnce : Sharing::Shared;
+  return is_attended(fields.job) || is_service(fields.job) ? Sharing::AtOnce : Sharing::Shared;
+}
+
+/// Who looks at a terminal, or asks a service, would take it for dead. Jobs of several GPUs talk to
+/// each other over NCCL, which most drivers do not suspend.
+Suspending suspending_of(const JobFields& fields) {
+  if (fields.suspend) return *fields.suspend ? Suspending::Yes : Suspending::No;
+  const GpuRequest& gpu = fields.job.spec.request.gpu;
+  const bool is_parallel = gpu.count > GpuCount(1) || gpu.processes > 1;
+  const bool stays = is_attended(fields.job) || is_service(fields.job) || is_parallel;
+  return stays ? Suspending::No : Suspending::Unsaid;
 }
 
 /// What is left out follows from what is said.
@@ -36,6 +50,7 @@ void fill_in(JobFields& fields, const Json& said, const JobDefaults& defaults) {
   if (gpu.max > GpuCount(0) && gpu.min == GpuCount(0)) gpu.min = gpu.count;
   if (gpu.min > GpuCount(0) && gpu.max == GpuCount(0)) gpu.max = gpu.count;
   gpu.sharing = sharing_of(fields, defaults);
+  job.spec.suspending = suspending_of(fields);
   if (gpu.count > GpuCount(0)) return;
   gpu.sharing = Sharing::Shared;
   if (!said.contains("cpus")) job.spec.request.cpu = defaults.cpu;
