@@ -89,11 +89,34 @@ http::Response response_to(live::Setback setback, const std::string& so_far, con
   return {.status = kInternalError, .body = http::error_body(error.message)};
 }
 
-/// What preemption is on this machine. Errors: InvalidArgument for a policy that preempts where
-/// that would lose work that nobody agreed to lose.
+/// Why the default policy suspends no job; "" if it does. Too little host memory would fill with
+/// jobs that no newcomer lets go on (doc/adr/0024).
+std::string why_no_turns(const Options& options, const Machine& machine) {
+  if (!machine.no_suspension.empty()) return "jobs cannot be suspended: " + machine.no_suspension;
+  if (options.preempt_by != PreemptBy::Suspend) return "preempt_by is not suspend";
+  Bytes held{0};
+  for (const GpuSpec& gpu : machine.cluster.gpus()) held += gpu.capacity;
+  const Bytes room = room_for_suspended(options, machine);
+  if (room >= held) return "";
+  return "suspended jobs may have " + to_text(room) + " of host memory, and the GPUs hold " +
+         to_text(held);
+}
+
+Expected<void> settle_policy(Options& options, const Machine& machine) {
+  const std::string why = why_no_turns(options, machine);
+  options.rules.policy = why.empty() ? "turns" : "headroom";
+  options.policy_because =
+      why.empty() ? "jobs can be suspended, to host memory for all that the GPUs hold" : why;
+  return complete_policy(options);
+}
+
+/// What preemption is on this machine, and with it the policy where that is left to berthd.
+/// Errors: InvalidArgument for a policy that preempts where that would lose work that nobody agreed
+/// to lose.
 Expected<void> settle_preemption(Options& options, const Machine& machine) {
   Settings& settings = options.rules.settings;
   settings.can_suspend = machine.no_suspension.empty() && options.preempt_by == PreemptBy::Suspend;
+  if (options.rules.policy == kAutoPolicy) return settle_policy(options, machine);
   if (options.preempt_by != PreemptBy::Suspend) return {};
   const auto chosen = choose(options.rules.policy, options.rules.place);
   if (!chosen || !chosen->preempts()) return {};
@@ -398,8 +421,11 @@ std::vector<Input> Daemon::exclusions() const {
 
 Expected<Daemon::Reloaded> Daemon::reload() {
   if (!read_) return fail(ErrorCode::Conflict, "this berthd has no configuration to read again");
-  const auto fresh = read_();
+  auto fresh = read_();
   if (!fresh) return std::unexpected(fresh.error());
+  if (fresh->rules.policy == kAutoPolicy && !options_.policy_because.empty()) {
+    fresh->rules.policy = options_.rules.policy;  // the machine is the same
+  }
   if (auto able = check_idle(fresh->idle, machine_); !able) return std::unexpected(able.error());
   Reloaded done{.inputs = {}, .at_next_start = {}, .warnings = fresh->warnings};
   const ClusterView view = keeper_.engine().view();

@@ -14,7 +14,7 @@ namespace {
 
 std::string name_of(JobId job) { return "job " + std::to_string(job.value()); }
 
-std::string text_of(const Forecast& found, bool has_outlived) {
+std::string text_of(const Forecast& found, bool has_outlived, bool gives_way_later) {
   if (!found.guessed.empty()) {
     std::vector<std::string> names;
     for (const JobId job : found.guessed) {
@@ -25,6 +25,7 @@ std::string text_of(const Forecast& found, bool has_outlived) {
            (found.guessed.size() == 1 ? "its estimate" : "their estimates") + " or class" +
            (has_outlived ? "; a job that is past that is expected to run as long again" : "");
   }
+  if (gives_way_later) return "the policy is expected to let it run then, if no other job comes";
   if (found.before_count == 0) return "nothing has to happen before";
   if (found.must_end.empty()) return "no job has to end before";
   return "each job that ends before it has a time limit";
@@ -300,6 +301,7 @@ void ForwardRun::perform(const Stop& stop) {
   const Job* const job = engine_.view().find(stop.job);
   if (job != nullptr && job->state == JobState::Stopping) {
     const bool is_over = stop.why == StopFor::TimeLimit;
+    if (!is_over && now_ > first_) gives_way_later_ = true;
     note_leaving(stop.job);
     note(stop.job, is_over ? Milestone::What::Ends : Milestone::What::GivesWay,
          is_over ? Basis::Limit : Basis::None);
@@ -323,11 +325,12 @@ void ForwardRun::predict(const Job& job) {
   note_must_end(needed_of(leaving_, engine_.view(), job));
   found_.confidence = confidence();
   found_.like = like(job);
-  found_.text = text_of(found_, has_outlived_);
+  found_.text = text_of(found_, has_outlived_, gives_way_later_);
 }
 
 Confidence ForwardRun::confidence() const {
-  return found_.guessed.empty() ? Confidence::Bound : Confidence::Estimate;
+  const bool is_bound = found_.guessed.empty() && !gives_way_later_;
+  return is_bound ? Confidence::Bound : Confidence::Estimate;
 }
 
 LikeJobs ForwardRun::like(const Job& job) const {

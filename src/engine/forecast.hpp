@@ -154,6 +154,7 @@ class ForwardRun {
   void perform(const Stop& stop);
   void perform(const Finished& finished);
   void perform(const Hurt&) {}
+  void perform(const Spoiled&) {}
   void begin(JobId id);
   void note_leaving(JobId id);
   void predict(const Job& job);
@@ -178,6 +179,7 @@ class ForwardRun {
   bool done_ = false;
   Evidence evidence_ = Evidence::Known;  ///< The weakest of all ends so far.
   bool has_outlived_ = false;            ///< Something that ended was Basis::Outlived.
+  bool gives_way_later_ = false;         ///< Something had to, later than at first_.
   bool released_ = false;                ///< The last step's stops are to be reported at once.
   std::vector<Input> inputs_;
   std::vector<Departure> leaving_;                             ///< In order.

@@ -35,6 +35,9 @@ extern const About kTiresiasFjf;
 std::unique_ptr<Order> headroom(const Keys&, const Knobs&);
 extern const About kHeadroom;
 
+std::unique_ptr<Order> turns(const Keys&, const Knobs&);
+extern const About kTurns;
+
 std::unique_ptr<Order> smallest_first(const Keys&, const Knobs&);
 extern const About kSmallestFirst;
 

@@ -10,6 +10,7 @@ namespace berth {
 
 constexpr auto kPolicies = std::to_array<PolicyEntry>({
     {"headroom", kHeadroom, headroom, "easy", "least-shared"},
+    {"turns", kTurns, turns, "displace", "least-shared"},
     {"fifo", kFifo, fifo, "block"},
     {"fifo-skip", kFifoSkip, fifo, "skip"},
     {"easy", kFifoEasy, fifo, "easy"},
@@ -127,7 +128,8 @@ Expected<Keys> part_keys(const About& about, const NamedKeys& part, std::string_
 
 Expected<void> take_backfill(const BackfillEntry& entry, const NamedKeys& part, Chosen& chosen) {
   const DependsOn order = chosen.policy->order(chosen.keys, {})->depends_on();
-  if (const auto harm = harm_of(entry.about->passing, order); !harm.empty()) {
+  const bool is_its_own = &entry == &usual_backfill(*chosen.policy);
+  if (const auto harm = harm_of(entry.about->passing, order); !harm.empty() && !is_its_own) {
     return refuse("policy " + std::string(chosen.policy->name) + " " + std::string(harm) +
                   ": it takes no backfill '" + part.name + "'");
   }

@@ -167,7 +167,8 @@ TEST_F(Compare, ItsPageLeavesOutChartsThatSayNothing) {
 TEST_F(Compare, RefusesAPolicyNobodyKnowsBeforeAnyRuns) {
   const Ran ran = compare({"--policies", "fifo,fastest"});
   EXPECT_EQ(ran.exit_code, 2);
-  EXPECT_THAT(ran.err, HasSubstr("policy 'fastest' is unknown; valid names: headroom, fifo"));
+  EXPECT_THAT(ran.err,
+              HasSubstr("policy 'fastest' is unknown; valid names: headroom, turns, fifo"));
   EXPECT_EQ(ran.out, "");
 }
 

@@ -36,7 +36,7 @@ TEST(ErrorsStart, AFlagThatIsNoneIsNamed) {
                  "The following argument was not expected: --frob; see berthd --help\n");
   expect_refused({"--policy"}, kBadUsage, "--policy: 1 required TEXT missing; see berthd --help\n");
   expect_refused({"--policy", "luck"}, kBadUsage,
-                 "policy 'luck' is unknown; valid names: headroom, fifo, fifo-skip, ");
+                 "policy 'luck' is unknown; valid names: headroom, turns, fifo, fifo-skip, ");
   expect_refused({"--place", "luck"}, kBadUsage,
                  "placement 'luck' is unknown; valid names: count, ");
   expect_refused(

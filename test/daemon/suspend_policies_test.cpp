@@ -29,6 +29,7 @@ const std::map<std::string_view, std::string>& turns() {
       {"srtf", ""},
       {"srsf", ""},
       {"las", ":quantum=1s"},
+      {"turns", ":first_queue=1s:quantum=1s"},
       {"dlas", ":thresholds=1"},
       {"e-las", ":quantum=1s:thresholds=1"},
       {"e-las/rate", ":quantum=1s:thresholds=1"},

@@ -320,6 +320,15 @@ TEST_F(Scene, WhoMayDisplaceOthersStartsAtOnce) {
   EXPECT_EQ(found.before[0].what, What::GivesWay);
 }
 
+TEST_F(Scene, AStartForWhichOthersGiveWayLaterIsNoBound) {
+  use("turns:quantum=1s");
+  submit(of(20_GiB, seconds(5000)));
+  const Forecast found = look(submit(of(20_GiB)));
+  EXPECT_EQ(found.start, kStart + minutes(15));
+  EXPECT_EQ(found.confidence, Confidence::Estimate);
+  EXPECT_EQ(found.text, "the policy is expected to let it run then, if no other job comes");
+}
+
 class TwoGpus : public Scene {
  protected:
   TwoGpus() : Scene(2) {}

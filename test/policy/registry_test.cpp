@@ -44,8 +44,9 @@ TEST(Registry, RefusesAnUnknownPolicyWithTheNamesThereAre) {
   const auto made = make_policy("fcfs", "count");
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code, ErrorCode::NotFound);
-  EXPECT_THAT(made.error().message,
-              StartsWith("policy 'fcfs' is unknown; valid names: headroom, fifo, fifo-skip, "));
+  EXPECT_THAT(
+      made.error().message,
+      StartsWith("policy 'fcfs' is unknown; valid names: headroom, turns, fifo, fifo-skip, "));
   for (const PolicyEntry& entry : policies()) {
     EXPECT_THAT(made.error().message, HasSubstr(std::string(entry.name)));
   }

@@ -15,12 +15,6 @@ namespace berth::daemon {
 namespace {
 
 /// Host memory for what suspended jobs held on GPUs. What is emulated takes none.
-Bytes room_for_suspended(const Options& options, const Machine& machine) {
-  constexpr Bytes kEnough{std::int64_t{1} << 40};
-  if (options.suspend_memory > Bytes(0)) return options.suspend_memory;
-  return machine.emulated ? kEnough : Bytes(available_memory().raw() / 2);
-}
-
 SuspenderOptions suspender_options(const Options& options, const Machine& machine) {
   return {.folder = options.state + "/suspended",
           .cuda = machine.cuda,

@@ -217,4 +217,10 @@ Bytes available_memory() {
   return host_memory();
 }
 
+Bytes room_for_suspended(const Options& options, const Machine& machine) {
+  constexpr Bytes kEnough{std::int64_t{1} << 40};
+  if (options.suspend_memory > Bytes(0)) return options.suspend_memory;
+  return machine.emulated ? kEnough : Bytes(available_memory().raw() / 2);
+}
+
 }  // namespace berth::daemon

@@ -40,6 +40,9 @@ void keep_gpus(Machine& machine, const std::vector<Device>& before, const Cluste
 /// Host memory that programs can have without swapping: MemAvailable of /proc/meminfo.
 Bytes available_memory();
 
+/// Host memory that suspended jobs may take together.
+Bytes room_for_suspended(const Options& options, const Machine& machine);
+
 /// What the machine calls itself; `localhost` if it has no name.
 std::string host_name();
 

@@ -306,11 +306,11 @@ Expected<void> serve(Options options, const ReadOptions& read, const Program& pr
   if (!server) return std::unexpected(server.error());
   (*daemon)->set_reader(read);
   signals.are_for(daemon->get());
-  tell_what_preemption_costs(options.rules, (*daemon)->options().rules.settings);
+  tell_what_preemption_costs((*daemon)->options().rules, (*daemon)->options().rules.settings);
   const std::size_t gpus =
       (*daemon)->machine().devices.list.size() - (*daemon)->given().others.size();
   std::fprintf(stderr, "%s: %zu %s, policy %s, state %s, listening at %s\n", program.name.c_str(),
-               gpus, gpus == 1 ? "GPU" : "GPUs", options.rules.policy.c_str(),
+               gpus, gpus == 1 ? "GPU" : "GPUs", (*daemon)->options().rules.policy.c_str(),
                options.state.c_str(), options.socket.c_str());
   notify("READY=1");
   const auto ran = (*daemon)->run();

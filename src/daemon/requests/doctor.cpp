@@ -429,8 +429,10 @@ Json notifications(const Daemon& daemon) {
 
 Json policy_check(const Daemon& daemon) {
   const std::uint64_t dropped = daemon.keeper().engine().dropped();
-  const std::string name =
-      daemon.options().rules.policy + " with placement " + daemon.options().rules.place;
+  const std::string& because = daemon.options().policy_because;
+  const std::string name = daemon.options().rules.policy +
+                           (because.empty() ? "" : " (auto, as " + because + ")") +
+                           " with placement " + daemon.options().rules.place;
   if (dropped == 0) return check("policy", "ok", name);
   return check("policy", "fail",
                name + ": " + std::to_string(dropped) + " decisions were not valid and dropped");

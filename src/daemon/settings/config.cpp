@@ -176,9 +176,10 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
      "`\"2x24GiB,driver=615\"`, `\"4x80GiB,links=0-1+2-3\"` (emulator.md)"},
     {"nvml", "", kNextStart, kept_in<&Options::nvml>,
      "path or name of the NVML library; none: `libnvidia-ml.so.1`"},
-    {"policy", "\"headroom\"", kNextStart,
-     read_by<read_policy, &Options::rules, &live::Rules::policy>,
-     "the policy, which orders jobs, with or without keys: `\"las:quantum=1m\"` (policies.md)"},
+    {"policy", "\"auto\"", kNextStart, read_by<read_policy, &Options::rules, &live::Rules::policy>,
+     "the policy, which orders jobs, with or without keys: `\"las:quantum=1m\"` (policies.md); "
+     "`\"auto\"`: `turns` where jobs can be suspended and `suspend_host_memory` is at least the "
+     "memory of the GPUs, else `headroom`"},
     {"place", "\"least-shared\"", kNextStart,
      read_by<read_place, &Options::rules, &live::Rules::place>,
      "the placement, which chooses GPUs; likewise"},

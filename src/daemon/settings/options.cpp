@@ -46,8 +46,17 @@ void add_keys(NamedKeys& named, const std::map<std::string, NamedKeys>& tables) 
   }
 }
 
-/// Policy and placement with the keys of their tables. Errors: those of choose().
+}  // namespace
+
 Expected<void> complete_policy(Options& options) {
+  if (options.rules.policy == kAutoPolicy) {
+    for (const char* const either : {"turns", "headroom"}) {
+      Options other = options;
+      other.rules.policy = either;
+      if (auto done = complete_policy(other); !done) return done;
+    }
+    return {};
+  }
   auto spec = parse_policy(options.rules.policy);
   if (!spec) return std::unexpected(spec.error());
   auto place = parse_named_keys(options.rules.place);
@@ -60,8 +69,6 @@ Expected<void> complete_policy(Options& options) {
   const auto chosen = choose(options.rules.policy, options.rules.place);
   return chosen ? Expected<void>() : std::unexpected(chosen.error());
 }
-
-}  // namespace
 
 std::string default_config(const Surroundings& around) {
   if (around.user == 0) return "/etc/berth/berth.toml";

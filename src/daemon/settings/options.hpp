@@ -60,6 +60,9 @@ struct SharingRules {
   }
 };
 
+/// `turns` or `headroom`, as the machine can suspend jobs or not.
+inline constexpr std::string_view kAutoPolicy = "auto";
+
 /// What keys of the file say is with them in config.cpp.
 struct Options {
   std::string state;
@@ -69,7 +72,8 @@ struct Options {
   bool unsafe = false;        ///< Allows an admission other than `guarantee` on real GPUs.
   bool trusts_clock = false;  ///< Where the journal is later than the machine's clock.
   journal::Loss loss = journal::Loss::Refused;  ///< Of answered requests; see journal/store.hpp.
-  live::Rules rules;
+  live::Rules rules{.policy = std::string(kAutoPolicy)};
+  std::string policy_because = {};  ///< Why `rules` has the policy that kAutoPolicy came to.
   /// Keys by name of policy and placement; complete() adds those of the ones in use to `rules`.
   std::map<std::string, NamedKeys> policy_keys = {};
   std::map<std::string, NamedKeys> place_keys = {};
@@ -127,6 +131,8 @@ struct Surroundings {
 /// The configuration file that is read if none is named; "" where there is none to look for.
 std::string default_config(const Surroundings& around);
 
+/// Gives policy and placement the keys of their tables. Errors: those of choose().
+Expected<void> complete_policy(Options& options);
 /// Fills in defaults, and checks options that depend on each other.
 Expected<void> complete(Options& options, const Surroundings& around);
 

@@ -12,6 +12,7 @@
 #include "core/wide.hpp"
 #include "policy/gates.hpp"
 #include "policy/kit/memory.hpp"
+#include "policy/kit/user_services.hpp"
 #include "policy/order/backlog.hpp"
 #include "policy/order/class_judge.hpp"
 #include "policy/pipeline/gate.hpp"
@@ -79,7 +80,6 @@ constexpr About kHeadroom{
 
 namespace {
 
-constexpr Duration kPeriod = minutes(10);  ///< Ranks follow the time in such steps.
 constexpr std::int64_t kLeastPartOfMean = 1000;
 
 /// 16 x log2, rounded down, between powers of two a straight line. Requires: of >= 1.
@@ -98,24 +98,12 @@ Duration times(Duration time, std::int64_t milli) {
   return Duration(static_cast<std::int64_t>(std::min(kMost, Wide{micros(time)} * milli / 1000)));
 }
 
-Instant last_step(Instant now) { return now - Duration(micros(now) % micros(kPeriod)); }
-
-/// When it is the turn of a job.
-struct Turn {
+/// When a job is overdue.
+struct Due {
   Duration run{0};  ///< The run time that it rests on.
-  Instant due;      ///< From then on it goes before all that are not overdue.
+  Instant at;       ///< From then on it goes before all that are not overdue.
 };
-inline auto members(Turn& v) { return std::tie(v.run, v.due); }
-
-using Turns = std::map<JobId, Turn>;
-
-/// What users have had, by weight.
-struct Had {
-  Instant step = Instant::min();
-  std::map<UserId, std::int64_t> by = {};
-  std::int64_t least = 0;  ///< Of those who had less.
-};
-inline auto members(Had& v) { return std::tie(v.step, v.by, v.least); }
+inline auto members(Due& v) { return std::tie(v.run, v.at); }
 
 class Headroom final : public Order {
  public:
@@ -143,10 +131,10 @@ class Headroom final : public Order {
     if (is_fresh) recall(view);
     for (const Event& event : events) note(event.job, view);
     if (is_fresh) view.for_each_pending([&](const JobView& job) { note(job.id(), view); });
-    follow_services(view);
+    had_.follow(view);
     const bool any_waits = view.job_count() > view.running().size();
     if (any_waits)
-      decisions.wake_at = std::min(decisions.wake_at.value_or(kNever), had_.step + kPeriod);
+      decisions.wake_at = std::min(decisions.wake_at.value_or(kNever), had_.next_look());
     return decisions;
   }
 
@@ -157,12 +145,11 @@ class Headroom final : public Order {
     return lg(micros(run_time(job)));
   }
   Rank lane_rank(const JobView& job, const ClusterView&) const override {
-    const Turn* const turn = turn_of(job.id());
-    if (turn != nullptr && turn->due <= had_.step) {
-      return {.major = micros(Instant::min()), .minor = micros(turn->due)};
+    const Due* const due = due_of(job.id());
+    if (due != nullptr && due->at <= had_.at) {
+      return {.major = micros(Instant::min()), .minor = micros(due->at)};
     }
-    const auto found = had_.by.find(job.user());
-    const std::int64_t had = std::max(had_.least, found == had_.by.end() ? 0 : found->second);
+    const std::int64_t had = std::max(had_.mean / kLeastPartOfMean, had_.of(job.user()));
     return {.major = 1000 * lg(micros(run_time(job))) + fairness_milli_ * lg(had),
             .minor = micros(job.in_line_since())};
   }
@@ -170,7 +157,7 @@ class Headroom final : public Order {
   Snapshot save() const override {
     ByteWriter writer;
     writer.text(judge_.save());
-    writer.text(saved(turns_));
+    writer.text(saved(dues_));
     writer.text(saved(had_));
     return writer.take();
   }
@@ -178,7 +165,7 @@ class Headroom final : public Order {
     is_fresh_ = true;
     ByteReader reader(bytes);
     const Snapshot judge(bytes.empty() ? "" : reader.text());
-    const Snapshot turns(bytes.empty() ? "" : reader.text());
+    const Snapshot dues(bytes.empty() ? "" : reader.text());
     const Snapshot had(bytes.empty() ? "" : reader.text());
     if (reader.failed() || !reader.at_end()) {
       return fail(ErrorCode::BadData, "policy memory: not that of headroom");
@@ -186,17 +173,17 @@ class Headroom final : public Order {
     if (auto done = judge_.restore(judge, "headroom"); !done) return done;
     const auto any = [](const auto&) { return true; };
     if (auto done = restore_into(had_, had, "headroom", any); !done) return done;
-    return restore_into(turns_, turns, "headroom", any);
+    return restore_into(dues_, dues, "headroom", any);
   }
 
  private:
-  /// The backlog as it was before the events of this pass, from the turns.
+  /// The backlog as it was before the events of this pass, from the due times.
   void recall(const ClusterView& view) {
-    std::erase_if(turns_, [&](const auto& turn) { return !view.knows(turn.first); });
+    std::erase_if(dues_, [&](const auto& due) { return !view.knows(due.first); });
     backlog_.clear();
     view.for_each_pending([&](const JobView& job) {
-      const auto turn = turns_.find(job.id());
-      if (turn != turns_.end()) add_to_backlog(job, turn->second.run, view);
+      const auto due = dues_.find(job.id());
+      if (due != dues_.end()) add_to_backlog(job, due->second.run, view);
     });
   }
 
@@ -207,47 +194,33 @@ class Headroom final : public Order {
 
   void note(JobId id, const ClusterView& view) {
     const Job* const job = view.find(id);
-    if (job == nullptr) turns_.erase(id);
+    if (job == nullptr) dues_.erase(id);
     backlog_.remove(id);
     if (job == nullptr || !is_waiting(job->state)) return;
     const JobView waiting = view.job(id);
     const Duration run = run_time(waiting);
     add_to_backlog(waiting, run, view);
-    const auto found = turns_.find(id);
-    if (found != turns_.end() && found->second.run == run) return;
-    Turn turn = turn_of(waiting, run, view);
-    const bool is_shorter = found != turns_.end() && run < found->second.run;
-    if (is_shorter) turn.due = std::min(turn.due, found->second.due);
-    turns_[id] = turn;
+    const auto found = dues_.find(id);
+    if (found != dues_.end() && found->second.run == run) return;
+    Due due = due_of(waiting, run, view);
+    const bool is_shorter = found != dues_.end() && run < found->second.run;
+    if (is_shorter) due.at = std::min(due.at, found->second.at);
+    dues_[id] = due;
   }
 
   Duration run_time(const JobView& job) const {
     return supposed_run(job, judge_.class_of(job), judge_.bounds());
   }
 
-  const Turn* turn_of(JobId id) const {
-    const auto found = turns_.find(id);
-    return found == turns_.end() ? nullptr : &found->second;
+  const Due* due_of(JobId id) const {
+    const auto found = dues_.find(id);
+    return found == dues_.end() ? nullptr : &found->second;
   }
 
-  Turn turn_of(const JobView& job, Duration run, const ClusterView& view) {
+  Due due_of(const JobView& job, Duration run, const ClusterView& view) {
     const Duration ahead = backlog_.until_done(job.user(), running_work(view), view);
     const Instant due = later(view.now(), times(ahead, overdue_milli_));
-    return {.run = run, .due = overdue_milli_ == 0 ? kNever : due};
-  }
-
-  /// What each user has had by the first pass of this step: what starts meanwhile moves no rank, or
-  /// a pass would undo what the one before it decided. O(users) per step.
-  void follow_services(const ClusterView& view) {
-    if (had_.step == last_step(view.now())) return;
-    had_ = {.step = last_step(view.now()), .by = {}, .least = 0};
-    Wide sum = 0;
-    for (const auto& [user, account] : view.accounts()) {
-      const ShareSeconds had = account.service_at(view.now(), view.settings().service_half_life);
-      sum += had_.by[user] = had.raw() / account.weight_milli;
-    }
-    const auto users = static_cast<std::int64_t>(std::max<std::size_t>(had_.by.size(), 1));
-    had_.least = static_cast<std::int64_t>(sum / users / kLeastPartOfMean);
+    return {.run = run, .at = overdue_milli_ == 0 ? kNever : due};
   }
 
   /// What is left to do of the jobs that run; looked up once in a pass.
@@ -266,9 +239,9 @@ class Headroom final : public Order {
   std::int64_t fairness_milli_;
   std::int64_t overdue_milli_;
   Keys keys_;
-  Turns turns_;
+  std::map<JobId, Due> dues_;
   Backlog backlog_;
-  Had had_;
+  UserServices had_;
   bool is_fresh_ = true;              ///< The waiting jobs were not looked at yet.
   std::optional<Work> running_work_;  ///< In this pass.
 };

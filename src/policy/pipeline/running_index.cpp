@@ -94,7 +94,7 @@ void WorstFirst::push(const std::pair<const std::int64_t, RunningIndex::Alike>& 
   constexpr Wide kLargest = std::numeric_limits<std::int64_t>::max();
   const Wide major = at->major_at_origin + Wide{from.first} * micros(view_.now());
   const Rank rank{static_cast<std::int64_t>(std::min(major, kLargest)), at->minor};
-  next_.push_back({.job = {{}, rank, at->job}, .from = &from, .after = std::next(at)});
+  next_.push_back({.job = {rank, at->job}, .from = &from, .after = std::next(at)});
   std::ranges::push_heap(next_, is_better);
 }
 
@@ -104,9 +104,7 @@ void WorstFirst::add(const Displaceable& one) {
 }
 
 bool WorstFirst::is_better(const Next& a, const Next& b) {
-  const auto key = [](const Next& next) {
-    return std::tie(next.job.group, next.job.rank, next.job.job);
-  };
+  const auto key = [](const Next& next) { return std::tie(next.job.rank, next.job.job); };
   return key(a) < key(b);
 }
 

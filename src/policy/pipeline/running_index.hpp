@@ -95,7 +95,6 @@ class RunningIndex {
 
 /// A running job that may have to give way.
 struct Displaceable {
-  Rank group;
   Rank rank;
   JobId job;
   bool gone = false;  ///< Displaced in this pass.
@@ -104,7 +103,7 @@ struct Displaceable {
 /// The same in one pass: from the worst rank on, found on demand.
 class WorstFirst {
  public:
-  /// Requires: both outlive it; ranks with a drift have no group.
+  /// Requires: both outlive it.
   WorstFirst(const RunningIndex& index, const ClusterView& view) : index_(index), view_(view) {}
   void add(const Displaceable& one);  ///< Call it for the index's others before the first at().
 

@@ -40,21 +40,25 @@ void Victims::rank_others() {
     const JobView job = walk_.view().job(id);
     const Ranked ranked = walk_.order().rank(job, walk_.view());
     if (ranked.valid_until) walk_.wake(*ranked.valid_until);
-    worst_.add({walk_.group_rank(job.user()), ranked.rank, id});
+    worst_.add({ranked.rank, id});
   }
 }
 
 /// True if there are so many; then they are found.
 bool Victims::has(Search& search, std::size_t count) {
-  const Head& head = search.head;
+  const Rank bar = bar_of(search.head);
   while (search.found.size() < count) {
     const Displaceable* const worst = worst_.at(search.next);
-    const auto key = std::tie(head.group, head.at->rank);
-    if (worst == nullptr || std::tie(worst->group, worst->rank) <= key) return false;
+    if (worst == nullptr || worst->rank <= bar) return false;
     if (!worst->gone) search.found.push_back(search.next);
     ++search.next;
   }
   return true;
+}
+
+/// Running jobs of no worse rank stay. The rank of a job whose order has lanes is that of its lane.
+Rank Victims::bar_of(const Head& head) const {
+  return walk_.order().depends_on() == DependsOn::Lane ? head.group : head.at->rank;
 }
 
 void Victims::take_off(std::span<const std::size_t> victims) {
@@ -66,7 +70,7 @@ void Victims::take_off(std::span<const std::size_t> victims) {
 bool Victims::are_too_few(const Head& head, const Ask& ask, std::span<const JobId> leaving) {
   if (!running_.others().empty()) return false;
   const bool may_fit = !begin_vacancy(ask, leaving);
-  return !running_.any_worse(head.at->rank, walk_.view().now(), [&](JobId id) {
+  return !running_.any_worse(bar_of(head), walk_.view().now(), [&](JobId id) {
     if (!may_fit) vacancy_.leave(walk_.view().find(id)->grant);
     return may_fit || vacancy_.may_fit();
   });

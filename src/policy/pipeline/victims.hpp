@@ -42,6 +42,7 @@ class Victims {
   bool are_too_few(const Head& head, const Ask& ask, std::span<const JobId> leaving);
   bool begin_vacancy(const Ask& ask, std::span<const JobId> leaving);
   bool has(Search& search, std::size_t count);
+  Rank bar_of(const Head& head) const;
   void take_off(std::span<const std::size_t> victims);
   std::optional<std::size_t> least(const Ask& ask, Search& search, std::span<const JobId> leaving);
   struct Fewest {

@@ -138,7 +138,7 @@ TEST_F(Api, TheVersionSaysWhoAnswers) {
   const Json version = get("/v1/version").body;
   EXPECT_EQ(version["api"], 1);
   EXPECT_EQ(version["user"], ::geteuid());
-  EXPECT_EQ(version["policy"], "headroom");
+  EXPECT_EQ(version["policy"], "turns") << "emulated GPUs let jobs be suspended";
   EXPECT_EQ(version["place"], "least-shared");
   EXPECT_EQ(version["admission"], "guarantee");
   EXPECT_EQ(version["emulated"], true);
