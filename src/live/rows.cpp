@@ -217,8 +217,10 @@ Expected<void> Rows::write_row(const Hurt& hurt, Instant) {
 /// After what its attempt's row says: the exit code alone would not say why it runs again.
 Expected<void> Rows::write_row(const Spoiled& spoiled, Instant) {
   const std::string before = notes_.of(spoiled.job);
+  const auto after = std::chrono::ceil<std::chrono::seconds>(spoiled.after);
   notes_.set(spoiled.job,
-             before + (before.empty() ? "" : "; ") + "failed " + seconds_text(spoiled.after) +
+             before + (before.empty() ? "" : "; ") + "failed within " +
+                 seconds_text(Duration(after)) +
                  " s after it was resumed: it begins again, and jobs of its program are not "
                  "suspended any more, except with --suspend yes");
   return write_end_note(spoiled.job, spoiled.attempt);

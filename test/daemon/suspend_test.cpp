@@ -251,5 +251,84 @@ TEST(SuspendPreempts, APolicyThatPreemptsIsRefusedWhereNothingCanBeSuspended) {
               HasSubstr("cannot be suspended: the driver does not support checkpoints"));
 }
 
+// ---- Programs that do not bear it ------------------------------------------------------------
+
+TEST(SuspendSpoils, AJobThatFailsAsItGoesOnBeginsAgainAndIsLeftAlone) {
+  SuspendRig rig;
+  const std::string frail = "trap 'exit 3' CONT; echo up; while [ ! -e go ]; do sleep 0.05; done";
+  const int id = rig.submit(frail);
+  eventually("it is up", [&] { return rig.log(id).contains("up"); });
+  rig.suspend(id);
+  rig.wait_for(id, "suspended");
+  rig.resume(id);
+  eventually("it begins again", [&] { return rig.job(id)["attempts"].size() == 3; });
+  const Json job = rig.wait_for(id, "running");
+  EXPECT_EQ(job["suspend"], false);
+  EXPECT_EQ(job["attempts"][1]["outcome"], "failed");
+  EXPECT_THAT(job["attempts"][1]["note"].get<std::string>(),
+              HasSubstr("after it was resumed: it begins again"));
+  EXPECT_EQ(rig.job(rig.submit(frail))["suspend"], false) << "its program is left alone";
+  EXPECT_EQ(rig.job(rig.submit(frail, {{"suspend", true}}))["suspend"], true);
+  EXPECT_FALSE(rig.job(rig.submit("true")).contains("suspend")) << "another program";
+  rig.folder().write("go", "");
+  EXPECT_EQ(rig.wait_end(id)["state"], "done");
+}
+
+// ---- The policy that berthd chooses ----------------------------------------------------------
+
+std::string policy_of(Rig& rig) {
+  return rig.request("GET", "/v1/version").body["policy"].get<std::string>();
+}
+
+TEST(DefaultPolicy, SuspendsWhereJobsCanBeSuspended) {
+  Rig rig({.config = "[policy.turns]\nquantum = \"1m\"\n"});
+  rig.start();
+  EXPECT_EQ(policy_of(rig), "turns:quantum=1m");
+  EXPECT_THAT(rig.request("GET", "/v1/doctor").body.dump(),
+              HasSubstr("(auto, as jobs can be suspended, to host memory for all"));
+}
+
+TEST(DefaultPolicy, SuspendsNobodyWithoutHostMemoryForWhatTheGpusHold) {
+  Rig rig({.config = "suspend_host_memory = \"10GiB\"\n"});
+  rig.start();
+  EXPECT_EQ(policy_of(rig), "headroom");
+  EXPECT_THAT(rig.request("GET", "/v1/doctor").body.dump(),
+              HasSubstr("(auto, as suspended jobs may have 10 GiB of host memory, and the GPUs "));
+}
+
+TEST(DefaultPolicy, SuspendsNobodyWhereTheDriverOrTheAdministratorSaysSo) {
+  Rig old({.gpus = "1x24GiB,checkpoints=no"});
+  old.start();
+  EXPECT_EQ(policy_of(old), "headroom");
+  Rig other({.config = "preempt_by = \"signal\"\n"});
+  other.start();
+  EXPECT_EQ(policy_of(other), "headroom");
+}
+
+TEST(DefaultPolicy, LetsSmallJobsShareAtOnce) {
+  Rig rig({.gpus = "2x24GiB"});
+  rig.start();
+  std::vector<int> ids;
+  for (int i = 0; i < 8; ++i) ids.push_back(rig.submit(test::kUntilGo, vram(5)));
+  for (const int id : ids) rig.wait_for(id, "running");
+  rig.folder().write("go", "");
+  for (const int id : ids) rig.wait_end(id);
+}
+
+TEST(DefaultPolicy, SuspendsNoServiceNoGangAndNobodyWhoDoesNotWantTo) {
+  Rig rig({.gpus = "2x24GiB"});
+  rig.start();
+  const auto says = [&](const Json& wish) {
+    const Json job = rig.job(rig.submit("true", wish));
+    return job.contains("suspend") ? job["suspend"].dump() : "nothing";
+  };
+  EXPECT_EQ(says(Json::object()), "nothing");
+  EXPECT_EQ(says({{"class", "service"}}), "false");
+  EXPECT_EQ(says({{"gpus", 2}}), "false");
+  EXPECT_EQ(says({{"gpu_processes", 2}}), "false");
+  EXPECT_EQ(says({{"gpus", 2}, {"suspend", true}}), "true");
+  EXPECT_EQ(says({{"suspend", false}}), "false");
+}
+
 }  // namespace
 }  // namespace berth

@@ -430,6 +430,7 @@ void add_job_options(CLI::App& verb, JobOptions& options) {
   add_fields(verb, options, FieldGroup::When, FieldVerbs::RunAndSubmit);
   verb.add_flag_callback(
           "--no-suspend", [&options] { options["--suspend"] = "no"; }, "As --suspend no.")
+      ->excludes(verb.get_option("--suspend"))
       ->group(title_of(FieldGroup::When));
   option(FieldGroup::When, "--after", "JOBS", "Start once these have ended well: 7, 7,9-12, 7_3.");
   option(FieldGroup::When, "--after-ok", "JOBS", "The same.");
