@@ -16,7 +16,7 @@ namespace berth::sim {
 namespace {
 
 constexpr std::size_t kProgressEvery = 1000;
-constexpr Duration kNoRoom = minutes(1);    ///< As live, before a job is suspended again.
+constexpr Duration kNoRoom = minutes(10);   ///< As live, before a job is suspended again.
 constexpr std::int32_t kMostFaults = 1000;  ///< Of one job, after which it is said to never end.
 
 /// What is kept of a job between its attempts.

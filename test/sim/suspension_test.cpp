@@ -126,14 +126,14 @@ TEST_F(SuspensionTest, WithoutHostMemoryAJobRunsOn) {
   EXPECT_EQ(metrics_.machine->preemptions_a_job, 0.5);
 }
 
-TEST_F(SuspensionTest, AJobIsTriedAgainAfterAMinute) {
-  // `long` uses less from 1030 on, but nobody asks before 1060.
+TEST_F(SuspensionTest, AJobIsTriedAgainAfterTenMinutes) {
+  // `long` uses less from 1030 on, but nobody asks before 1600.
   displace_long();
   trace_.jobs[0].use = trace::UseCurve({{.at = seconds(0), .bytes = 10_GiB},
                                         {.at = seconds(1029), .bytes = 10_GiB},
                                         {.at = seconds(1030), .bytes = 1_GiB}});
   run(cluster_with(1, 1), {.suspend = {.host_memory = 4_GiB}});
-  EXPECT_EQ(start(1), 1060);
+  EXPECT_EQ(start(1), 1600);
   EXPECT_EQ(end(0), 3700);
   EXPECT_EQ(result_.jobs[0].preemptions, 1);
   EXPECT_EQ(result_.suspended, 1_GiB + 256_MiB);

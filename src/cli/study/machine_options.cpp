@@ -246,7 +246,7 @@ constexpr auto kTextOptions = std::to_array<TextOption>({
      "The part of the jobs, drawn by the seed, that cannot be suspended and are left alone."},
     {"--host-memory", &MachineArguments::host_memory,
      "Host memory of each node for suspended jobs, such as 256G. A job for which there is too "
-     "little runs on, and is left alone for a minute."},
+     "little runs on, and is left alone for ten minutes."},
     {"--suspend-rate", &MachineArguments::suspend_rate,
      "Bytes a second at which a suspended job's memory leaves the GPUs of a node and comes back: "
      "2G:6G, beside --stop-latency and --restart-cost; at once by default."},

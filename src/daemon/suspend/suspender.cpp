@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kBytesPerSecond = std::int64_t{256}
                                          << 20;  ///< The slowest that is waited for.
-constexpr Duration kNoRoomFor = minutes(1);
+constexpr Duration kNoRoomFor = minutes(10);
 constexpr int kMostIdleUndos = 5;
 
 Bytes sum_of(const std::vector<Holder>& holders) {
