@@ -73,12 +73,13 @@ namespace {
 constexpr std::int64_t kAhead = std::numeric_limits<std::int64_t>::min();  ///< Of running jobs.
 constexpr std::int64_t kPromised = -1;                                     ///< Before any queue.
 constexpr std::int64_t kQueues = 16;
+constexpr std::int64_t kLastEnd = std::numeric_limits<std::int64_t>::max() / 4;
 constexpr Duration kIfUnknown = hours(4);  ///< Of a job that must not be suspended.
 
 /// Where a job stands among the queues.
 struct Level {
   std::int64_t queue = 0;
-  Wide left = 0;  ///< Service, in GPU-microseconds, to the end of the queue; 0: it has none.
+  std::int64_t left = 0;  ///< Service, in GPU-microseconds, to its end; 0: it has none.
 };
 
 class Turns final : public Order {
@@ -112,8 +113,8 @@ class Turns final : public Order {
     const std::int64_t gpus = counted_gpus(job, view);
     std::optional<Instant> until;
     if (gpus > 0 && level.left > 0) {
-      const Wide time = (level.left + gpus - 1) / gpus;  // rounded up: earlier would spin
-      until = later(view.now(), Duration(static_cast<std::int64_t>(std::min(time, Wide{kYear}))));
+      until =
+          later(view.now(), ceil_div(GpuTime(level.left), GpuCount(gpus)));  // earlier would spin
     }
     return {.rank = {level.queue, ahead},
             .valid_until = until,
@@ -165,12 +166,17 @@ class Turns final : public Order {
     const std::int64_t gpus = job.gpus().raw();
     if (gpus == 0) return {};
     const std::int64_t counted = counted_gpus(job, view);
-    Wide service = Wide{job.attained().raw()} * counted / gpus;
-    if (job.stays()) service += Wide{micros(supposed(job))} * counted;
+    GpuTime service = job.attained();
+    if (counted < gpus) {
+      service = GpuTime(static_cast<std::int64_t>(Wide{service.raw()} * counted / gpus));
+    }
+    if (job.stays()) service = sum_of(service, GpuCount(counted) * supposed(job));
     Level level;
-    Wide end = micros(first_end_);
-    for (; level.queue < kQueues && service >= end; end *= 4) ++level.queue;
-    if (level.queue < kQueues) level.left = end - service;
+    std::int64_t end = micros(first_end_);
+    for (; service.raw() >= end; end *= 4) {
+      if (++level.queue == kQueues || end > kLastEnd) return level;
+    }
+    level.left = end - service.raw();
     return level;
   }
 

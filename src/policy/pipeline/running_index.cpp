@@ -47,8 +47,7 @@ void RunningIndex::stand(const JobView& job, const ClusterView& view, const Orde
     if (until != kNever) entry.change = until;
   } else if (safe_until > view.now()) {
     entry.change = safe_until;
-  } else if (const Ranked ranked = order.rank(job, view);
-             ranked.drift && order.depends_on() == DependsOn::Job) {
+  } else if (const Ranked ranked = order.rank(job, view); ranked.drift) {
     const std::int64_t drift = ranked.drift->per_microsecond;
     const Wide moved = Wide{drift} * micros(view.now());
     const Standing standing{ranked.rank.major - moved, ranked.rank.minor, job.id()};
