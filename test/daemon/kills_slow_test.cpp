@@ -13,6 +13,7 @@
 
 #include "core/rng.hpp"
 #include "daemon/rig.hpp"
+#include "daemon/suspend_rig.hpp"
 #include "support/environment.hpp"
 #include "support/paths.hpp"
 
@@ -81,6 +82,31 @@ TEST(Kills, LoseNothingAndRunNothingTwice) {
   const std::uint64_t seeds = test::number_of("BERTH_KILLS", kKills) / kKills;
   for (std::uint64_t seed = first; seed < first + seeds && !HasFailure(); ++seed)
     lose_nothing_and_run_nothing_twice(seed);
+}
+
+/// A day of jobs that take turns on one GPU: each is suspended and goes on, and so does berthd.
+TEST(Kills, LoseNoStepOfJobsThatTakeTurns) {
+  constexpr int kSteps = 120;
+  test::SuspendRig rig({.config = test::kRoom + "policy = \"turns:first_queue=1s:quantum=1s\"\n"});
+  std::vector<int> ids;
+  for (int i = 0; i < 8; ++i) {
+    ids.push_back(rig.submit(
+        test::load("--vram 20G --steps " + std::to_string(kSteps) + " --report 10 --step-ms 25"),
+        test::vram(21)));
+  }
+  Rng rng(3, 0);
+  for (int i = 0; i < 50; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(rng.between(0, 1000)));
+    rig.kill();
+    rig.start();
+  }
+  for (const int id : ids) rig.wait_end(id);
+  std::size_t suspensions = 0;
+  for (const int id : ids) {
+    rig.expect_complete(id, kSteps);
+    suspensions += rig.job(id)["attempts"].size() - 1;
+  }
+  EXPECT_GT(suspensions, 0U) << "one that a kill cuts short is not tried again for a minute";
 }
 
 /// Kills while jobs are being submitted: what was answered is there, what was not is there once or

@@ -36,8 +36,6 @@ namespace berth::cli {
 
 namespace {
 
-constexpr auto kLastJobNumber = static_cast<std::int64_t>(limits::kLastJob.value());
-
 /// In the help and on the manual page.
 constexpr auto kGroupTitles = std::to_array<const char*>(
     {"What it needs", "When it starts, and for how long", "What it runs with",
