@@ -91,6 +91,7 @@ class Turns final : public Order {
 
   Decisions prepare(const ClusterView& view, std::span<const Event> events) override {
     if (std::exchange(is_fresh_, false)) {
+      line_.clear();
       lines_.clear();
       view.for_each_pending([&](const JobView& job) { note(job.id(), view); });
     }
