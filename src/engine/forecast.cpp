@@ -1,6 +1,7 @@
 #include "engine/forecast.hpp"
 
 #include <algorithm>
+#include <map>
 #include <variant>
 
 #include "core/run_estimate.hpp"
@@ -14,7 +15,26 @@ namespace {
 
 std::string name_of(JobId job) { return "job " + std::to_string(job.value()); }
 
-std::string text_of(const Forecast& found, bool has_outlived, bool gives_way_later) {
+bool is_to_give_way(StopFor why) {
+  return why == StopFor::Preemption || why == StopFor::Migration || why == StopFor::LeaseEnd ||
+         why == StopFor::Suspension;
+}
+
+/// How long it takes to copy what it holds on the node where it holds most.
+Duration time_to_leave(const Job& job, const Cluster& cluster, const GiveWay& how) {
+  if (how.rate <= Bytes(0)) return how.at_least;
+  std::map<NodeId, Bytes> on;
+  Bytes most{0};
+  for (const Share& share : job.grant.shares) {
+    Bytes& its = on[cluster.node_of(share.gpu)];
+    its += share.charge;
+    most = std::max(most, its);
+  }
+  return how.at_least + Duration(static_cast<std::int64_t>(1e6 * static_cast<double>(most.raw()) /
+                                                           static_cast<double>(how.rate.raw())));
+}
+
+std::string text_of(const Forecast& found, bool has_outlived, bool gives_way) {
   if (!found.guessed.empty()) {
     std::vector<std::string> names;
     for (const JobId job : found.guessed) {
@@ -25,7 +45,7 @@ std::string text_of(const Forecast& found, bool has_outlived, bool gives_way_lat
            (found.guessed.size() == 1 ? "its estimate" : "their estimates") + " or class" +
            (has_outlived ? "; a job that is past that is expected to run as long again" : "");
   }
-  if (gives_way_later) return "the policy is expected to let it run then, if no other job comes";
+  if (gives_way) return "the policy is expected to let it run then, if no other job comes";
   if (found.before_count == 0) return "nothing has to happen before";
   if (found.must_end.empty()) return "no job has to end before";
   return "each job that ends before it has a time limit";
@@ -191,7 +211,9 @@ void ForwardRun::answer_what_is_under_way() {
     const Job& job = *view.find(id);
     there_.insert(id);
     if (job.state == JobState::Starting) inputs_.emplace_back(Started{id, job.attempt});
-    if (job.state == JobState::Stopping) inputs_.emplace_back(Released{id, job.attempt});
+    if (job.state != JobState::Stopping) continue;
+    gives_way_ = gives_way_ || !job.ending;
+    if (job.ending || !free_later(job)) inputs_.emplace_back(Released{id, job.attempt});
   }
 }
 
@@ -200,6 +222,7 @@ bool ForwardRun::advance() {
   const bool is_first = steps_ == 0;
   if (!is_first && !find_next()) return false;
   end_what_is_due();
+  free_what_is_due();
   do step();
   while (released_ && !done_);
   const bool is_of_all = target_ == JobId(0);
@@ -220,7 +243,8 @@ void ForwardRun::stop_here() {
 }
 
 bool ForwardRun::find_next() {
-  const Instant next = std::min(ends_.empty() ? kNever : ends_.begin()->first, wake_at_);
+  const Instant next = std::min({ends_.empty() ? kNever : ends_.begin()->first,
+                                 frees_.empty() ? kNever : frees_.begin()->first.first, wake_at_});
   if (next == kNever && target_ == JobId(0)) {
     done_ = true;
   } else if (next == kNever) {
@@ -252,6 +276,21 @@ void ForwardRun::end_what_is_due() {
     note(id, Milestone::What::Ends, plan.basis);
     unschedule(id);
   }
+}
+
+void ForwardRun::free_what_is_due() {
+  while (!frees_.empty() && frees_.begin()->first.first <= now_) {
+    const auto& [at_and_job, attempt] = *frees_.begin();
+    inputs_.emplace_back(Released{at_and_job.second, attempt});
+    frees_.erase(frees_.begin());
+  }
+}
+
+bool ForwardRun::free_later(const Job& job) {
+  const Duration time = time_to_leave(job, engine_.view().cluster(), options_.give_way);
+  if (time <= Duration(0)) return false;
+  frees_.emplace(std::pair(later(now_, time), job.id), job.attempt);
+  return true;
 }
 
 void ForwardRun::step() {
@@ -301,12 +340,13 @@ void ForwardRun::perform(const Stop& stop) {
   const Job* const job = engine_.view().find(stop.job);
   if (job != nullptr && job->state == JobState::Stopping) {
     const bool is_over = stop.why == StopFor::TimeLimit;
-    if (!is_over && now_ > first_) gives_way_later_ = true;
+    if (!is_over) gives_way_ = true;
     note_leaving(stop.job);
     note(stop.job, is_over ? Milestone::What::Ends : Milestone::What::GivesWay,
          is_over ? Basis::Limit : Basis::None);
   }
   unschedule(stop.job);
+  if (job != nullptr && is_to_give_way(stop.why) && free_later(*job)) return;
   inputs_.emplace_back(Released{stop.job, stop.attempt});
   released_ = true;
 }
@@ -325,11 +365,11 @@ void ForwardRun::predict(const Job& job) {
   note_must_end(needed_of(leaving_, engine_.view(), job));
   found_.confidence = confidence();
   found_.like = like(job);
-  found_.text = text_of(found_, has_outlived_, gives_way_later_);
+  found_.text = text_of(found_, has_outlived_, gives_way_);
 }
 
 Confidence ForwardRun::confidence() const {
-  const bool is_bound = found_.guessed.empty() && !gives_way_later_;
+  const bool is_bound = found_.guessed.empty() && !gives_way_;
   return is_bound ? Confidence::Bound : Confidence::Estimate;
 }
 

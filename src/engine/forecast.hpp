@@ -1,8 +1,8 @@
 // When a waiting job will start: a bounded run of a copy of the engine into the future.
 //
 // The copy gets the inputs of a perfect machine: launches succeed at once, jobs end when planned
-// (by time, not work, so elastic jobs on other numbers of GPUs are off), no job arrives, no node
-// fails. The engine is not changed; the copy may run on another thread. A copy costs
+// (by time, not work, so elastic jobs on other numbers of GPUs are off), jobs give way in the time
+// that it takes to copy their memory, no job arrives, no node fails. The engine is not changed; the copy may run on another thread. A copy costs
 // Engine::restore(save()) with a fresh policy of the same name: O(jobs). The run costs one step of
 // the engine for every instant at which a job ends or the policy asks to be woken.
 #pragma once
@@ -36,7 +36,8 @@ enum class Basis : std::uint8_t {
 /// may go first where the policy says so, and one that ends early may make room for another.
 enum class Confidence : std::uint8_t {
   Bound,     ///< Every end before it is by a time limit at the latest.
-  Estimate,  ///< An end before it is by an estimate, a class, or after as long again.
+  Estimate,  ///< An end before it is by an estimate, a class, or after as long again; or a job has
+             ///< to give way.
   Unknown,   ///< No start is predicted.
 };
 
@@ -46,12 +47,20 @@ enum class Ends : std::uint8_t {
   AtLimits,     ///< For the latest start, if every job before it has a limit.
 };
 
+/// How long a job that gives way keeps its GPUs: by default, what berth took on one H100 and a
+/// second more (doc/results/gpu.md).
+struct GiveWay {
+  Duration at_least = seconds(1);
+  Bytes rate{std::int64_t{2} << 30};  ///< A second, of the job's GPU memory on a node; 0: at once.
+};
+
 struct ForecastOptions {
   Instant now = kStart;  ///< Where the run begins; the engine's time if that is later.
   std::size_t most_steps = 20'000;
   Duration horizon = hours(24 * 30);
   Ends ends = Ends::AsPredicted;
   std::size_t most_listed = 8;  ///< Of Forecast::before.
+  GiveWay give_way;
 };
 
 /// Something that happens before the start.
@@ -145,6 +154,9 @@ class ForwardRun {
   void answer_what_is_under_way();
   bool find_next();
   void end_what_is_due();
+  void free_what_is_due();
+  /// False: it leaves at once.
+  bool free_later(const Job& job);
   void step();
   void note_end_of_array(JobId job, const Plan& plan);
   void note(JobId job, Milestone::What what, Basis basis);
@@ -179,12 +191,13 @@ class ForwardRun {
   bool done_ = false;
   Evidence evidence_ = Evidence::Known;  ///< The weakest of all ends so far.
   bool has_outlived_ = false;            ///< Something that ended was Basis::Outlived.
-  bool gives_way_later_ = false;         ///< Something had to, later than at first_.
+  bool gives_way_ = false;               ///< Something had to.
   bool released_ = false;                ///< The last step's stops are to be reported at once.
   std::vector<Input> inputs_;
   std::vector<Departure> leaving_;                             ///< In order.
   std::map<JobId, Plan> plans_;                                ///< Of those that run.
   std::set<std::pair<Instant, JobId>> ends_;                   ///< The known ones.
+  std::map<std::pair<Instant, JobId>, Attempt> frees_;         ///< Jobs that are giving way.
   std::map<JobId, std::pair<ArraySpan, Instant>> array_ends_;  ///< kNever: not known.
   Forecast found_;
 };

@@ -8,10 +8,12 @@
 
 namespace berth::sim {
 
-Prediction prediction_of(const Engine& engine, JobId job, const MakePolicy& policy) {
+Prediction prediction_of(const Engine& engine, JobId job, const MakePolicy& policy,
+                         const GiveWay& give_way) {
   auto copy = Engine::restore(engine.save(), policy());
   BERTH_ASSERT(copy.has_value());
-  const Forecast found = forecast(std::move(*copy), job, {.now = engine.now()});
+  const Forecast found =
+      forecast(std::move(*copy), job, {.now = engine.now(), .give_way = give_way});
   return {.at = engine.now(),
           .start = found.start,
           .is_bound = found.confidence == Confidence::Bound,

@@ -19,7 +19,8 @@
 
 namespace berth {
 class Engine;
-}
+struct GiveWay;
+}  // namespace berth
 
 namespace berth::sim {
 
@@ -49,7 +50,8 @@ constexpr bool is_asked(std::size_t job, std::size_t jobs, std::size_t most) {
 
 /// What is predicted of this waiting job now; `job` of it is left to the caller. O(jobs the engine
 /// knows) and a step for every end to come before.
-Prediction prediction_of(const Engine& engine, JobId job, const MakePolicy& policy);
+Prediction prediction_of(const Engine& engine, JobId job, const MakePolicy& policy,
+                         const GiveWay& give_way);
 
 /// When a job started; kNever if it never did.
 using StartOf = std::function<Instant(std::size_t job)>;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/engine.hpp"
+#include "engine/forecast.hpp"
 #include "sim/arrivals.hpp"
 #include "sim/estimates.hpp"
 #include "sim/headway.hpp"
@@ -367,7 +368,9 @@ class Replay {
       if (result_.jobs[job].start != kNever || !result_.jobs[job].refused.empty()) {
         ++all.at_once;
       } else {
-        all.waited.push_back(prediction_of(engine_, id_of(job), options_.again));
+        all.waited.push_back(
+            prediction_of(engine_, id_of(job), options_.again,
+                          {.at_least = options_.costs.stop, .rate = options_.suspend.rate.out}));
         all.waited.back().job = job;
       }
     }

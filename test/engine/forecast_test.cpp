@@ -310,21 +310,24 @@ TEST_F(Scene, ALimitThatIsOverAlreadyEndsTheJobNow) {
   EXPECT_EQ(found.before[0].basis, Basis::Limit);
 }
 
-TEST_F(Scene, WhoMayDisplaceOthersStartsAtOnce) {
+TEST_F(Scene, WhoMayDisplaceOthersStartsWhenTheirMemoryHasLeft) {
   use("srtf");
   submit(of(20_GiB, seconds(1000)));
   const Submitted wish{.job = JobId(2), .spec = of(20_GiB, seconds(10))};
   const Forecast found = forecast(copy(), wish);
-  EXPECT_EQ(found.start, kStart);
+  EXPECT_EQ(found.start, kStart + seconds(11)) << "a second, and 20 GiB at 2 GiB a second";
+  EXPECT_EQ(found.confidence, Confidence::Estimate);
   ASSERT_EQ(found.before.size(), 1U);
   EXPECT_EQ(found.before[0].what, What::GivesWay);
+  const ForecastOptions at_once{.give_way = {.at_least = Duration(0), .rate = Bytes(0)}};
+  EXPECT_EQ(forecast(copy(), wish, at_once).start, kStart);
 }
 
-TEST_F(Scene, AStartForWhichOthersGiveWayLaterIsNoBound) {
+TEST_F(Scene, AStartForWhichOthersGiveWayIsNoBound) {
   use("turns:quantum=1s");
   submit(of(20_GiB, seconds(5000)));
   const Forecast found = look(submit(of(20_GiB)));
-  EXPECT_EQ(found.start, kStart + minutes(15));
+  EXPECT_EQ(found.start, kStart + minutes(15) + seconds(11));
   EXPECT_EQ(found.confidence, Confidence::Estimate);
   EXPECT_EQ(found.text, "the policy is expected to let it run then, if no other job comes");
 }
