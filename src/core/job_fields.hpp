@@ -52,6 +52,7 @@ struct FieldRange {
 enum class FieldSet : std::uint8_t {
   AtSubmission,
   WhileItWaits,  ///< And by an update, until the job starts.
+  UntilItEnds,   ///< And by an update.
 };
 
 /// Which answers have it.
@@ -98,6 +99,8 @@ struct JobField {
   std::string_view meaning = "";
   std::string_view title = "";  ///< Of its line in `berth show`; "": that is not made of the row.
 };
+
+constexpr bool may_be_changed(const JobField& field) { return field.set != FieldSet::AtSubmission; }
 
 // ---- Members ---------------------------------------------------------------------------------
 
@@ -225,9 +228,9 @@ inline constexpr auto kJobFields = [] {
       {"deadline_at", Moment, kMoment, "", AtSubmission, IfSaid,
        number_in<&JobSpec::deadline>(micros(kNever)), FieldOption{"--deadline", "DURATION", When},
        "Time from now by which the job should end.", "deadline"},
-      {"suspend", Flag, kNoRange, "", AtSubmission, IfSaid, kReadApart,
+      {"suspend", Flag, kNoRange, "", UntilItEnds, IfSaid, kReadApart,
        FieldOption{"--suspend", "yes|no", When},
-       "Whether other jobs may run in its place while it is suspended. [yes; no for services, jobs "
+       "Whether other jobs may run in its place while it is suspended; [yes; no for services, jobs "
        "of several GPUs and at a terminal]"},
       {"priority", Count, FieldRange{0, limits::kMostPriority}, "0", WhileItWaits, IfSaid,
        number_in<&JobSpec::priority>(), FieldOption{"--priority", "N", When},

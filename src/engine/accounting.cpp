@@ -209,6 +209,16 @@ void Engine::change_limit(Job& job, Duration limit) {
   emit(EventKind::Changed, job.id);
 }
 
+/// Policies rank by it.
+void Engine::change_suspending(Job& job, Suspending suspending) {
+  if (job.spec.suspending == suspending) return;
+  job.spec.suspending = suspending;
+  if (holds_berth(job.state)) return emit(EventKind::Changed, job.id);
+  if (!is_waiting(job.state)) return;
+  emit(EventKind::Withdrawn, job.id);
+  emit(EventKind::Submitted, job.id);
+}
+
 /// Its berth is over by the policy's own word: no preemption, except that it may cost as much.
 void Engine::end_leases() {
   while (!leases_.empty() && leases_.begin()->first <= now_) {

@@ -258,6 +258,7 @@ class Engine {
   void begin(Instant now);
   void take_inputs(std::span<const Input> inputs);
   void change_limit(Job& job, Duration limit);
+  void change_suspending(Job& job, Suspending suspending);
   void watch_time_limit(const Job& job);
   void enforce_time_limits();
   void end_leases();

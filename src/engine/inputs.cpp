@@ -121,19 +121,24 @@ void Engine::on(const ReleaseAsked& asked) {
 /// What it was made of stays, and what it waits for.
 void Engine::on(const Updated& updated) {
   Job* const job = state_.jobs.find(updated.job);
-  if (job != nullptr && holds_berth(job->state)) return change_limit(*job, updated.spec.time_limit);
-  const bool can_be = job != nullptr && !has_idle_process(*job) &&
-                      (job->state == JobState::Queued || job->state == JobState::Deferred ||
+  if (job == nullptr) return;
+  if (holds_berth(job->state)) change_limit(*job, updated.spec.time_limit);
+  if (holds_berth(job->state) || has_idle_process(*job)) {
+    return change_suspending(*job, updated.spec.suspending);
+  }
+  const bool can_be = (job->state == JobState::Queued || job->state == JobState::Deferred ||
                        job->state == JobState::Held);
   if (!can_be || why_impossible(job->id, updated.spec.request, state_.cluster)) return;
   job->spec.command = updated.spec.command;
   const bool is_same = job->spec.request == updated.spec.request &&
                        job->spec.time_limit == updated.spec.time_limit &&
-                       job->spec.priority == updated.spec.priority;
+                       job->spec.priority == updated.spec.priority &&
+                       job->spec.suspending == updated.spec.suspending;
   if (is_same) return;  // it keeps its place and what is reserved for it
   job->spec.request = updated.spec.request;
   job->spec.time_limit = updated.spec.time_limit;
   job->spec.priority = updated.spec.priority;
+  job->spec.suspending = updated.spec.suspending;
   make_sensible(job->spec);
   note_place(*job);
   drop_holds(job->id);

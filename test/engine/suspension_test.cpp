@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/rig.hpp"
+#include "policy/registry.hpp"
 
 namespace berth {
 namespace {
@@ -194,6 +195,52 @@ TEST_F(Suspension, AResumptionThatWorksForgetsThoseThatFailed) {
     ASSERT_EQ(rig_.state(id), JobState::Running);
     EXPECT_EQ(rig_.job(id).failed_starts, 0);
   }
+}
+
+/// A young job takes the GPU of one that has proved long, unless that must not be suspended.
+class SaidLater : public testing::Test {
+ protected:
+  const Effects& tell(std::int64_t at, std::vector<Input> inputs) {
+    return engine_.step(kStart + seconds(at), inputs);
+  }
+  static JobSpec spec(Suspending suspending = Suspending::Unsaid) {
+    JobSpec spec = shared(1, Bytes(std::int64_t{20} << 30));
+    spec.suspending = suspending;
+    return spec;
+  }
+  /// It runs since 0 s.
+  void SetUp() override {
+    tell(0, {Submitted{.job = JobId(1), .spec = spec()}});
+    tell(0, {Started{JobId(1), engine_.view().find(JobId(1))->attempt}});
+  }
+
+  Engine engine_{nodes_of(1, 1), EngineOptions{.settings = {.can_suspend = true}},
+                 *make_policy("turns:first_queue=10s:quantum=1s", "first-fit")};
+};
+
+TEST_F(SaidLater, WithoutAWordItGivesWay) {
+  const Effects& effects = tell(20, {Submitted{.job = JobId(2), .spec = spec()}});
+  ASSERT_NE(only<Stop>(effects), nullptr);
+}
+
+TEST_F(SaidLater, ARunningJobIsLeftAloneFromThenOn) {
+  tell(15, {Updated{JobId(1), spec(Suspending::No)}});
+  EXPECT_TRUE(tell(20, {Submitted{.job = JobId(2), .spec = spec()}}).list.empty());
+  const Effects& effects = tell(30, {Updated{JobId(1), spec(Suspending::Yes)}});
+  ASSERT_NE(only<Stop>(effects), nullptr) << "and no longer";
+}
+
+TEST_F(SaidLater, ASuspendedJobIsLeftAloneWhenItIsBack) {
+  tell(20, {Submitted{.job = JobId(2), .spec = spec()}});
+  tell(21, {Released{JobId(1), engine_.view().find(JobId(1))->attempt}});
+  ASSERT_EQ(engine_.view().find(JobId(1))->state, JobState::Suspended);
+  tell(22, {Updated{JobId(1), spec(Suspending::No)}});
+  const Attempt second = engine_.view().find(JobId(2))->attempt;
+  tell(23, {Started{JobId(2), second}, Exited{.job = JobId(2), .attempt = second},
+            Released{JobId(2), second}});
+  ASSERT_EQ(engine_.view().find(JobId(1))->state, JobState::Starting);
+  EXPECT_TRUE(engine_.view().job(JobId(1)).stays());
+  EXPECT_TRUE(tell(100, {Submitted{.job = JobId(3), .spec = spec()}}).list.empty());
 }
 
 class SpoiledBySuspension : public testing::Test {

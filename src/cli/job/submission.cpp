@@ -417,6 +417,17 @@ void add_switch(CLI::App& verb, bool& target, std::string_view name, FieldGroup 
 
 }  // namespace
 
+namespace {
+
+CLI::Option* add_no_suspend(CLI::App& verb, JobOptions& options) {
+  return verb
+      .add_flag_callback(
+          "--no-suspend", [&options] { options["--suspend"] = "no"; }, "As --suspend no.")
+      ->excludes(verb.get_option("--suspend"));
+}
+
+}  // namespace
+
 void add_job_options(CLI::App& verb, JobOptions& options) {
   verb.prefix_command();
   const auto option = [&](FieldGroup group, const char* name, const char* type, const char* help) {
@@ -426,10 +437,7 @@ void add_job_options(CLI::App& verb, JobOptions& options) {
   add_switch(verb, options.exclusive, "exclusive", FieldGroup::Needs);
 
   add_fields(verb, options, FieldGroup::When, FieldVerbs::RunAndSubmit);
-  verb.add_flag_callback(
-          "--no-suspend", [&options] { options["--suspend"] = "no"; }, "As --suspend no.")
-      ->excludes(verb.get_option("--suspend"))
-      ->group(title_of(FieldGroup::When));
+  add_no_suspend(verb, options)->group(title_of(FieldGroup::When));
   option(FieldGroup::When, "--after", "JOBS", "Start once these have ended well: 7, 7,9-12, 7_3.");
   option(FieldGroup::When, "--after-ok", "JOBS", "The same.");
   option(FieldGroup::When, "--after-any", "JOBS", "Start once these have ended.");
@@ -466,24 +474,24 @@ void add_submit_options(CLI::App& verb, JobOptions& options) {
 
 void add_update_options(CLI::App& verb, JobOptions& options) {
   for (const JobField& field : kJobFields) {
-    if (field.set != FieldSet::WhileItWaits) continue;
+    if (!may_be_changed(field)) continue;
     std::string help(field.meaning.substr(0, field.meaning.find(';')));
     if (!help.ends_with('.')) help += '.';
     verb.add_option(std::string(field.option.name), options[field.option.name], help)
         ->type_name(std::string(field.option.type));
   }
+  add_no_suspend(verb, options);
 }
 
 Expected<Json> change_of(const JobOptions& options) {
   Json json = Json::object();
-  const auto may_change = [](const JobField& field) { return field.set == FieldSet::WhileItWaits; };
-  if (auto done = take_fields(json, options, kStart, may_change); !done) {
+  if (auto done = take_fields(json, options, kStart, may_be_changed); !done) {
     return std::unexpected(done.error());
   }
   if (!json.empty()) return json;
   std::string all;
   for (const JobField& field : kJobFields) {
-    if (may_change(field)) all += (all.empty() ? "" : ", ") + std::string(field.option.name);
+    if (may_be_changed(field)) all += (all.empty() ? "" : ", ") + std::string(field.option.name);
   }
   all.replace(all.rfind(", "), 2, " or ");
   return fail(ErrorCode::InvalidArgument, "nothing is to be changed; give " + all);

@@ -205,9 +205,7 @@ class Tools {
     auto body = jobs_body(arguments);
     if (!body) return body;
     JobOptions options;
-    const auto done = take_typed(options, arguments, [](const JobField& field) {
-      return field.set == FieldSet::WhileItWaits;
-    });
+    const auto done = take_typed(options, arguments, may_be_changed);
     if (!done) return std::unexpected(done.error());
     const auto change = change_of(options);
     if (!change) return std::unexpected(change.error());

@@ -322,7 +322,10 @@ Expected<void> check_waits(Updating& update) {
   const Job& job = update.asked.job;
   const bool waits = job.state == JobState::Queued || job.state == JobState::Deferred ||
                      job.state == JobState::Held;
-  if (waits && !has_idle_process(job)) return {};
+  const bool at_any_time = std::ranges::all_of(update.asked.change.fields, [](const auto* field) {
+    return field->set == FieldSet::UntilItEnds;
+  });
+  if (at_any_time || (waits && !has_idle_process(job))) return {};
   return update.conflict("is " + std::string(word_for(shown_state(job))) +
                          ", only a job that waits to start can be changed");
 }
@@ -390,6 +393,7 @@ Expected<void> change_rest(Updating& update) {
   Sharing& sharing = updated.spec.request.gpu.sharing;
   if (change.has("vram_bytes") && sharing == Sharing::Alone) sharing = Sharing::Shared;
   if (change.has("share")) sharing = change.said.spec.request.gpu.sharing;
+  if (change.has("suspend")) updated.spec.suspending = change.said.spec.suspending;
   for (const JobField* const field : change.fields) {
     const FieldMember& member = field->member;
     if (member.set_number != nullptr) {

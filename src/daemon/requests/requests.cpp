@@ -120,10 +120,10 @@ Expected<Change> read_change(Json& json) {
   Change change;
   for (auto& [key, value] : json.items()) {
     const JobField* const field = find_job_field(key);
-    if (field == nullptr || field->set != FieldSet::WhileItWaits) {
+    if (field == nullptr || !may_be_changed(*field)) {
       std::string valid;
       for (const JobField& one : kJobFields) {
-        if (one.set != FieldSet::WhileItWaits) continue;
+        if (!may_be_changed(one)) continue;
         valid += (valid.empty() ? "" : ", ") + std::string(one.name);
       }
       return wrong(key, "cannot be changed; valid keys: " + valid +
@@ -137,6 +137,8 @@ Expected<Change> read_change(Json& json) {
                               "' cannot be changed; now, patient and never can");
   }
   change.said = std::move(fields.job);
+  if (fields.suspend)
+    change.said.spec.suspending = *fields.suspend ? Suspending::Yes : Suspending::No;
   if (json.empty()) return fail(ErrorCode::InvalidArgument, "nothing is to be changed");
   return change;
 }

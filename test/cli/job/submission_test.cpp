@@ -103,7 +103,7 @@ TEST(Submission, AnUpdateSaysWhatMayBeChanged) {
   JobOptions options;
   EXPECT_EQ(change_of(options).error().message,
             "nothing is to be changed; give --vram, --gpus, --gpu-type, --gpu-index, --share, "
-            "--time, --priority or --name");
+            "--time, --suspend, --priority or --name");
   options["--retries"] = "3";
   EXPECT_FALSE(change_of(options));
   options["--gpu-index"] = "0-1";
