@@ -66,12 +66,18 @@ std::vector<double> linear_ticks(double most) {
   return ticks;
 }
 
+/// Powers of ten, and where these are fewer than three, 2 and 5 times them as well.
 std::vector<double> log_ticks(double least, double most) {
+  std::vector<double> powers;
   std::vector<double> ticks;
-  for (double tick = std::pow(10, std::ceil(std::log10(least))); tick <= most; tick *= 10) {
-    ticks.push_back(tick);
+  for (double power = std::pow(10, std::floor(std::log10(least))); power <= most; power *= 10) {
+    if (power >= least) powers.push_back(power);
+    for (const double factor : {1.0, 2.0, 5.0}) {
+      const double tick = factor * power;
+      if (tick >= least && tick <= most) ticks.push_back(tick);
+    }
   }
-  return ticks;
+  return powers.size() < 3 ? ticks : powers;
 }
 
 /// The values along one axis.
@@ -95,6 +101,9 @@ class Range {
   double share(double value) const {
     return log_ ? std::log(value / least_) / std::log(most_ / least_) : value / most_;
   }
+  double cut(double value) const {
+    return std::clamp(std::isfinite(value) ? value : most_, least_, most_);
+  }
   std::vector<double> ticks() const {
     return log_ ? log_ticks(least_, most_) : linear_ticks(most_);
   }
@@ -108,7 +117,8 @@ class Range {
 /// Where values lie on the page.
 class Frame {
  public:
-  Frame(const Axes& axes, std::span<const Line> lines) : x_(axes.scale_x), y_(axes.scale_y) {
+  Frame(const Axes& axes, std::span<const Line> lines, double width = kWidth)
+      : width_(width), x_(axes.scale_x), y_(axes.scale_y) {
     for (const Line& line : lines) {
       for (const Point& point : line.points) {
         if (!shows(point)) continue;
@@ -120,14 +130,18 @@ class Frame {
     y_.settle();
   }
   bool shows(const Point& point) const { return x_.shows(point.x) && y_.shows(point.y); }
-  double x(double value) const { return kLeft + x_.share(value) * (kWidth - kLeft - kRight); }
+  double x(double value) const { return kLeft + x_.share(value) * (width_ - kLeft - kRight); }
   double y(double value) const {
     return kHeight - kBottom - y_.share(value) * (kHeight - kTop - kBottom);
   }
+  double right() const { return width_ - kRight; }
+  /// To the ends of the y axis.
+  double cut(double y) const { return y_.cut(y); }
   std::vector<double> x_ticks() const { return x_.ticks(); }
   std::vector<double> y_ticks() const { return y_.ticks(); }
 
  private:
+  double width_;
   Range x_;
   Range y_;
 };
@@ -149,20 +163,22 @@ std::string opened(double width, double height, const std::string& title) {
          text_at(kLeft, 18, "start", title, "title");
 }
 
-std::string axes_of(const Axes& axes, const Frame& frame) {
+std::string y_axis_of(const std::string& words, const Frame& frame) {
   std::string svg;
   for (const double tick : frame.y_ticks()) {
-    svg += rule(kLeft, frame.y(tick), kWidth - kRight, frame.y(tick));
+    svg += rule(kLeft, frame.y(tick), frame.right(), frame.y(tick));
     svg += text_at(kLeft - 6, frame.y(tick) + 4, "end", tick_text(tick));
   }
+  return svg + "<text class=\"\" text-anchor=\"middle\" transform=\"translate(14," +
+         number((kTop + kHeight - kBottom) / 2) + ") rotate(-90)\">" + escaped(words) + "</text>\n";
+}
+
+std::string axes_of(const Axes& axes, const Frame& frame) {
+  std::string svg = y_axis_of(axes.y, frame);
   for (const double tick : frame.x_ticks()) {
     svg += text_at(frame.x(tick), kHeight - kBottom + 16, "middle", tick_text(tick));
   }
-  svg += text_at((kLeft + kWidth - kRight) / 2, kHeight - 10, "middle", axes.x);
-  svg += "<text class=\"\" text-anchor=\"middle\" transform=\"translate(14," +
-         number((kTop + kHeight - kBottom) / 2) + ") rotate(-90)\">" + escaped(axes.y) +
-         "</text>\n";
-  return svg;
+  return svg + text_at((kLeft + kWidth - kRight) / 2, kHeight - 10, "middle", axes.x);
 }
 
 std::string polyline(const Line& line, const Frame& frame, const std::string& look) {
@@ -198,8 +214,9 @@ Label label_of(const std::string& name, double x, double y, std::span<const Labe
   return label;
 }
 
-/// Row by row, in columns.
-std::string legend(std::span<const Line> lines) {
+/// Row by row, in columns, of what has a name.
+template <class Named>
+std::string legend(std::span<const Named> lines) {
   const double column = (kWidth - kLeft - kRight) / kLegendColumns;
   std::string svg;
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -210,6 +227,56 @@ std::string legend(std::span<const Line> lines) {
            text_at(x + 21, y + 1, "start", lines[i].name);
   }
   return svg;
+}
+
+/// Words below each other, from `y` down.
+std::string words_at(double x, double y, const std::string& words) {
+  constexpr double kRow = 12;
+  std::string svg;
+  for (std::size_t at = 0; at < words.size(); y += kRow) {
+    const std::size_t end = std::min(words.find(' ', at), words.size());
+    svg += text_at(x, y, "middle", words.substr(at, end - at));
+    at = end + 1;
+  }
+  return svg;
+}
+
+/// What the axes must show: all values, and of their intervals what is not far from them.
+std::vector<Point> ends_of(const Columns& columns, std::span<const Dots> dots) {
+  constexpr double kFar = 2;
+  const auto right = static_cast<double>(columns.names.size());
+  std::vector<double> values;
+  if (columns.mark) values.push_back(*columns.mark);
+  for (const Dots& line : dots) {
+    for (const auto& ranged : line.at) {
+      const bool is_shown = ranged && std::isfinite(ranged->value) &&
+                            (columns.scale_y == Scale::Linear || ranged->value > 0);
+      if (is_shown) values.push_back(ranged->value);
+    }
+  }
+  if (values.empty()) return {{right, 1}};
+  const auto [least, most] = std::ranges::minmax(values);
+  double high = most;
+  double low = least;
+  for (const Dots& line : dots) {
+    for (const auto& ranged : line.at) {
+      if (!ranged) continue;
+      high = std::max(high, std::min(ranged->high, most * kFar));
+      low = std::min(low, std::max(ranged->low, least / kFar));
+    }
+  }
+  return {{right, low}, {right, high}};
+}
+
+/// Nothing where the axis cannot show it.
+std::string dot(const std::optional<Ranged>& ranged, double x, std::size_t i, const Frame& frame) {
+  if (!ranged || !std::isfinite(ranged->value) || !frame.shows({0, ranged->value})) return "";
+  const double y = frame.y(ranged->value);
+  const auto cut = [&](double value) { return frame.y(frame.cut(value)); };
+  return "<line stroke-width=\"1.5\" " + stroke(i) + " x1=\"" + number(x) + "\" y1=\"" +
+         number(cut(ranged->low)) + "\" x2=\"" + number(x) + "\" y2=\"" +
+         number(cut(ranged->high)) + "\"/>\n<circle r=\"3.2\" fill=\"" + colour(i) + "\" cx=\"" +
+         number(x) + "\" cy=\"" + number(y) + "\"/>\n";
 }
 
 double legend_height(std::size_t lines) {
@@ -270,7 +337,7 @@ std::string line_chart(const Axes& axes, std::span<const Line> lines) {
   std::string svg = opened(kWidth, kHeight + below, axes.title) + axes_of(axes, frame);
   // The first, which the others are compared with, is drawn over them.
   for (std::size_t i = lines.size(); i-- > 0;) svg += polyline(lines[i], frame, stroke(i));
-  if (has_legend) svg += legend(lines);
+  if (has_legend) svg += legend<Line>(lines);
   return svg + "</svg>\n";
 }
 
@@ -339,6 +406,50 @@ std::string bar_chart(const std::string& title, std::span<const Bar> bars) {
     svg += text_at(kNames + width + 6, y + 14, "start", bars[i].words);
   }
   return svg + "</svg>\n";
+}
+
+std::string dot_chart(const Columns& columns, std::span<const Dots> dots) {
+  constexpr double kStep = 9;
+  const auto count = static_cast<double>(columns.names.size());
+  const auto of_column = static_cast<double>(dots.size());
+  const double width = std::max(kWidth, kLeft + kRight + count * (of_column + 1.5) * kStep);
+  const std::vector<Line> all{{"", ends_of(columns, dots)}};
+  const Frame frame({.scale_y = columns.scale_y}, all, width);
+  std::string svg = opened(width, kHeight + 14 + legend_height(dots.size()), columns.title);
+  for (std::size_t i = 0; i < columns.names.size(); i += 2) {
+    const double from = frame.x(static_cast<double>(i));
+    svg += "<rect fill=\"#f5f5f5\" x=\"" + number(from) + "\" y=\"" + number(kTop) + "\" width=\"" +
+           number(frame.x(static_cast<double>(i + 1)) - from) + "\" height=\"" +
+           number(kHeight - kTop - kBottom) + "\"/>\n";
+  }
+  svg += y_axis_of(columns.y, frame);
+  if (columns.mark) {
+    svg += polyline({"", {{0, *columns.mark}, {count, *columns.mark}}}, frame, "stroke=\"#222\"");
+  }
+  for (std::size_t i = 0; i < columns.names.size(); ++i) {
+    const double middle = frame.x(static_cast<double>(i) + 0.5);
+    svg += words_at(middle, kHeight - kBottom + 14, columns.names[i]);
+    for (std::size_t one = 0; one < dots.size(); ++one) {
+      if (i >= dots[one].at.size()) continue;
+      const double x = middle + (static_cast<double>(one) - (of_column - 1) / 2) * kStep;
+      svg += dot(dots[one].at[i], x, one, frame);
+    }
+  }
+  return svg + legend<Dots>(dots) + "</svg>\n";
+}
+
+std::string standalone(const std::string& chart) {
+  const std::size_t end = chart.find('>');
+  std::string svg = chart;
+  svg.insert(end + 1, R"(
+<style>
+text { font: 11px system-ui, sans-serif; fill: #555; }
+text.title { font-size: 13px; font-weight: 600; fill: #222; }
+.grid { stroke: #e4e4e4; }
+polyline { stroke-width: 1.2; }
+</style>
+<rect width="100%" height="100%" fill="#fff"/>)");
+  return svg.insert(4, " xmlns=\"http://www.w3.org/2000/svg\"");
 }
 
 std::string gantt_chart(const Gantt& gantt) {

@@ -1,6 +1,7 @@
 // Charts as SVG text, for reports that are one file and need no network. Pure functions.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -56,6 +57,30 @@ struct Bar {
   std::string words;
 };
 std::string bar_chart(const std::string& title, std::span<const Bar> bars);
+
+/// A value with its interval.
+struct Ranged {
+  double value = 0;
+  double low = 0;
+  double high = 0;
+};
+struct Dots {
+  std::string name;
+  std::vector<std::optional<Ranged>> at;  ///< One for each column; nothing: not known.
+};
+/// Columns side by side, in each a dot with its interval for each of the dots; `mark` is a line
+/// across all columns. With a logarithmic axis, values at or below zero are left out.
+struct Columns {
+  std::string title;
+  std::string y;
+  Scale scale_y = Scale::Linear;
+  std::vector<std::string> names;  ///< A word to a line.
+  std::optional<double> mark;
+};
+std::string dot_chart(const Columns& columns, std::span<const Dots> dots);
+
+/// A chart as a file of its own.
+std::string standalone(const std::string& chart);
 
 /// The jobs on each GPU: a row per lane, a box per stretch; `group` chooses the colour.
 struct Box {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 #include <string>
 
@@ -118,6 +119,41 @@ TEST(Chart, TheFrontJoinsWhatNothingBeats) {
   const std::size_t from = svg.find("<polyline");
   const std::string front = svg.substr(from, svg.find("/>", from) - from);
   EXPECT_EQ(std::count(front.begin(), front.end(), ','), 2) << "two points";
+}
+
+std::size_t times_in(const std::string& text, const std::string& part) {
+  std::size_t times = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++times;
+  return times;
+}
+
+TEST(DotChart, HasAColumnForEachNameAndADotForEachKnownValue) {
+  const std::vector<Dots> dots = {
+      {.name = "one", .at = {Ranged{2, 1, 4}, std::nullopt}},
+      {.name = "two", .at = {Ranged{3, 3, 3}, Ranged{INFINITY, NAN, NAN}}}};
+  const std::string svg =
+      dot_chart({.title = "t", .y = "y", .names = {"8x8 whole", "last"}, .mark = 1}, dots);
+  EXPECT_EQ(times_in(svg, "<circle"), 2U);
+  for (const char* word : {">8x8<", ">whole<", ">last<", ">one<", ">two<"}) {
+    EXPECT_THAT(svg, HasSubstr(word));
+  }
+  EXPECT_EQ(times_in(svg, "<polyline"), 1U) << "the mark";
+  EXPECT_EQ(svg.find("nan"), std::string::npos);
+}
+
+TEST(DotChart, AnIntervalThatIsFarOutIsCutAtTheAxis) {
+  for (const Scale scale : {Scale::Linear, Scale::Log}) {
+    const std::vector<Dots> dots = {{.name = "one", .at = {Ranged{2, -50, 1000}}}};
+    const std::string svg = dot_chart({.y = "y", .scale_y = scale, .names = {"a"}}, dots);
+    EXPECT_THAT(svg, Not(HasSubstr(">1000<")));
+    EXPECT_THAT(svg, Not(HasSubstr("y2=\"-")));
+  }
+}
+
+TEST(Standalone, IsAFileOfItsOwn) {
+  const std::string svg = standalone(dot_chart({.title = "a > b", .names = {}}, {}));
+  EXPECT_TRUE(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox"));
+  EXPECT_THAT(svg, HasSubstr("<style>"));
 }
 
 }  // namespace
