@@ -1,41 +1,107 @@
+// evaluation.md: the text, with what its braces ask for.
+#include <algorithm>
 #include <sstream>
 
 #include "lab/study/document.hpp"
+#include "lab/study/text.hpp"
 
 namespace berth::lab {
 
 namespace {
 
-Expected<std::string> mean_named(const std::string& words, const StudyResults& results) {
-  std::istringstream list(words);
-  std::string scenario;
-  std::string way;
-  std::string key;
-  std::string more;
-  const bool is_three = static_cast<bool>(list >> scenario >> way >> key) && !(list >> more);
-  const StudyFigure* const figure = is_three ? find_figure(key) : nullptr;
-  if (figure == nullptr) {
-    return fail(ErrorCode::BadData, "'{{" + words + "}}' is not {{SCENARIO WAY FIGURE}}");
+constexpr const char* kNotRun = "not run";
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+/// The ways of a set, or the one of this name.
+std::vector<std::string> ways_of(const StudyPlan& plan, const std::string& name,
+                                 const std::string& but) {
+  const auto is_named = [&](const StudyWay& way) { return way.name == name; };
+  if (std::ranges::any_of(plan.ways, is_named)) return {name};
+  return ways_in(plan, name, but);
+}
+
+std::string figure_of(const StudyDocument& document, const std::vector<std::string>& words) {
+  const ScenarioResults* const scenario = document.results.find(words[0]);
+  if (scenario == nullptr) return kNotRun;
+  const StudyFigure& figure = *find_figure(words[2]);
+  if (words.size() == 3) {
+    const WayResults* const way = scenario->find(words[1]);
+    const auto value = way == nullptr ? std::nullopt : way->figure(figure.key);
+    return value ? shown(figure, sim::Interval{.mean = value->mean, .half = {}}) : kNotRun;
   }
-  const ScenarioResults* const found = results.find(scenario);
-  const WayResults* const its = found == nullptr ? nullptr : found->find(way);
-  const auto value = its == nullptr ? std::nullopt : its->figure(key);
-  if (!value) return "not run";
-  return shown(*figure, sim::Interval{.mean = value->mean, .half = {}});
+  const auto ratio =
+      ratio_of(*scenario, words[1], ways_of(document.plan, words[4], words[1]), figure);
+  return ratio ? number(ratio->value) : kNotRun;
+}
+
+std::string image_of(const StudyDocument& document, const std::string& name) {
+  const auto& all = document.plan.drawings;
+  const auto found = std::ranges::find(all, name, &Drawing::name);
+  if (found == all.end()) return "";
+  return "![" + found->words + "](evaluation/" + name + ".svg)";
+}
+
+const char* rivals_of(const std::string& way) {
+  const auto* const found =
+      std::ranges::find_if(kJudgedWays, [&](const JudgedWay& one) { return way == one.name; });
+  return found == std::end(kJudgedWays) ? nullptr : found->rivals;
+}
+
+std::string words_in(const StudyDocument& document, const std::string& word) {
+  std::size_t runs = 0;
+  for (const ScenarioResults& scenario : document.results.scenarios) {
+    for (const WayResults& way : scenario.ways) runs += way.runs.size();
+  }
+  if (word == "made") return document.made;
+  if (word == "size") return document.results.size;
+  if (word == "runs") return std::to_string(runs);
+  if (word == "scenarios") return std::to_string(document.results.scenarios.size());
+  if (word == "live") return document.live.empty() ? kNotRun : document.live;
+  if (word == "targets") return targets_table(judge(document.plan, document.results));
+  if (word == "causes") return causes_table(document.results);
+  return "";
+}
+
+Expected<std::string> asked_for(const StudyDocument& document, const std::string& text) {
+  const auto words = words_of(text);
+  std::string found;
+  if (words.size() == 1) {
+    found = words_in(document, words[0]);
+  } else if (words.size() == 2 && words[0] == "drawing") {
+    found = image_of(document, words[1]);
+  } else if (words.size() == 2 && words[0] == "losses" && rivals_of(words[1]) != nullptr) {
+    found = losses_table(balances(document.results, words[1],
+                                  ways_in(document.plan, rivals_of(words[1]), words[1])));
+  } else if (words.size() == 3 && words[0] == "parts") {
+    found = parts_table(document, words[1], words[2]);
+  } else if ((words.size() == 3 || (words.size() == 5 && words[3] == "over")) &&
+             find_figure(words[2]) != nullptr) {
+    found = figure_of(document, words);
+  }
+  if (!found.empty()) return found;
+  return fail(ErrorCode::BadData, "'{{" + text + "}}' is none of what can be filled in");
 }
 
 }  // namespace
 
-Expected<std::string> with_figures(const std::string& text, const StudyResults& results) {
+Expected<std::string> written(const StudyDocument& document) {
+  const std::string& text = document.text;
   std::string filled;
   std::size_t at = 0;
   for (std::size_t begin; (begin = text.find("{{", at)) != std::string::npos;) {
     const std::size_t end = text.find("}}", begin);
     if (end == std::string::npos) break;
-    const auto mean = mean_named(text.substr(begin + 2, end - begin - 2), results);
-    if (!mean) return mean;
-    filled += text.substr(at, begin - at) + *mean;
+    const auto found = asked_for(document, text.substr(begin + 2, end - begin - 2));
+    if (!found) return found;
+    filled += text.substr(at, begin - at) + *found;
     at = end + 2;
+    if (filled.ends_with('\n') && at < text.size() && text[at] == '\n') ++at;
   }
   return filled + text.substr(at);
 }

@@ -13,37 +13,27 @@ bool has(const std::vector<std::string>& words, std::string_view word) {
   return std::ranges::find(words, word) != words.end();
 }
 
-std::optional<double> mean_of(const ScenarioResults& scenario, std::string_view way,
-                              std::string_view key) {
-  const WayResults* const results = scenario.find(way);
-  const auto interval = results == nullptr ? std::nullopt : results->figure(key);
-  return interval ? std::optional(interval->mean) : std::nullopt;
-}
-
 bool is_better(Better better, double one, double other) {
   return better == Better::Less ? one < other : one > other;
 }
 
-/// The best mean among these ways.
-std::optional<double> best_of(const ScenarioResults& scenario, const std::vector<std::string>& ways,
-                              const StudyFigure& figure) {
+/// The best among these ways in one run. Nothing if none of them knows the figure.
+std::optional<double> best_in(const ScenarioResults& scenario, const std::vector<std::string>& ways,
+                              std::size_t run, const StudyFigure& figure) {
   std::optional<double> best;
-  for (const std::string& way : ways) {
-    const auto value = mean_of(scenario, way, figure.key);
-    if (value && (!best || is_better(figure.better, *value, *best))) best = value;
+  for (const std::string& name : ways) {
+    const WayResults* const way = scenario.find(name);
+    if (way == nullptr || run >= way->runs.size()) continue;
+    const auto found = way->runs[run].figures.find(std::string(figure.key));
+    if (found == way->runs[run].figures.end()) continue;
+    if (!best || is_better(figure.better, found->second, *best)) best = found->second;
   }
   return best;
 }
 
-/// As it is, or over the best of the others. 0 over 0 is 1.
-std::optional<double> value_of(const Target& target, const ScenarioResults& scenario,
-                               const StudyFigure& figure) {
-  const auto mine = mean_of(scenario, target.way, figure.key);
-  if (!mine || target.over.empty()) return mine;
-  const auto best = best_of(scenario, target.over, figure);
-  if (!best) return std::nullopt;
-  if (*best != 0) return *mine / *best;
-  return *mine == 0 ? 1 : std::numeric_limits<double>::infinity();
+double over(double mine, double best, double added) {
+  if (best + added != 0) return (mine + added) / (best + added);
+  return mine == 0 ? 1 : std::numeric_limits<double>::infinity();
 }
 
 /// How far it is from being met; 0 or less if it is.
@@ -51,17 +41,19 @@ double missed_by(const Target& target, double value) {
   return target.at_most ? value - *target.at_most : target.at_least.value_or(0) - value;
 }
 
-std::optional<Verdict> verdict_of(const Target& target, const ScenarioResults& scenario) {
+std::optional<Verdict> verdict_of(const Target& target, std::string_view way,
+                                  const ScenarioResults& scenario) {
   std::optional<Verdict> worst;
   for (const std::string& key : target.figures) {
     const StudyFigure* const figure = find_figure(key);
-    const auto value = figure == nullptr ? std::nullopt : value_of(target, scenario, *figure);
-    if (!value) return std::nullopt;
-    if (worst && missed_by(target, *value) <= missed_by(target, worst->value)) continue;
+    const auto ratio =
+        figure == nullptr ? std::nullopt : ratio_of(scenario, way, target.over, *figure);
+    if (!ratio) return std::nullopt;
+    if (worst && missed_by(target, ratio->value) <= missed_by(target, worst->value)) continue;
     worst = Verdict{.scenario = scenario.name,
                     .figure = key,
-                    .value = *value,
-                    .met = missed_by(target, *value) <= 0};
+                    .value = ratio->value,
+                    .met = missed_by(target, ratio->value) <= 0};
   }
   return worst;
 }
@@ -133,18 +125,45 @@ const Verdict& Judged::worst() const {
       verdicts, {}, [&](const Verdict& verdict) { return missed_by(target, verdict.value); });
 }
 
+std::optional<sim::Ranged> ratio_of(const ScenarioResults& scenario, std::string_view way,
+                                    const std::vector<std::string>& over_ways,
+                                    const StudyFigure& figure) {
+  const WayResults* const mine = scenario.find(way);
+  if (mine == nullptr || mine->runs.empty()) return std::nullopt;
+  std::vector<double> values;
+  for (std::size_t run = 0; run < mine->runs.size(); ++run) {
+    const auto found = mine->runs[run].figures.find(std::string(figure.key));
+    if (found == mine->runs[run].figures.end()) return std::nullopt;
+    if (over_ways.empty()) {
+      values.push_back(found->second);
+      continue;
+    }
+    const auto best = best_in(scenario, over_ways, run, figure);
+    if (!best) return std::nullopt;
+    values.push_back(std::log(over(found->second, *best, figure.added())));
+  }
+  const auto interval = sim::interval_of(values);
+  if (!interval) return std::nullopt;
+  const double half = interval->half.value_or(0);
+  const sim::Ranged ranged{interval->mean, interval->mean - half, interval->mean + half};
+  if (over_ways.empty()) return ranged;
+  return sim::Ranged{std::exp(ranged.value), std::exp(ranged.low), std::exp(ranged.high)};
+}
+
 std::vector<Judged> judge(const StudyPlan& plan, const StudyResults& results) {
   std::vector<Judged> all;
   for (const Target& target : plan.targets) {
-    Judged& judged = all.emplace_back(Judged{.target = target, .verdicts = {}});
-    for (const ScenarioResults& scenario : results.scenarios) {
-      if (!has(target.groups, scenario.group) && !has(target.scenarios, scenario.name)) continue;
-      const auto verdict = verdict_of(target, scenario);
-      if (!verdict) continue;
-      judged.met += verdict->met ? 1 : 0;
-      judged.verdicts.push_back(*verdict);
+    for (const std::string& way : target.ways) {
+      Judged& judged = all.emplace_back(Judged{.target = target, .way = way, .verdicts = {}});
+      for (const ScenarioResults& scenario : results.scenarios) {
+        if (!has(target.groups, scenario.group) && !has(target.scenarios, scenario.name)) continue;
+        const auto verdict = verdict_of(target, way, scenario);
+        if (!verdict) continue;
+        judged.met += verdict->met ? 1 : 0;
+        judged.verdicts.push_back(*verdict);
+      }
+      judged.need = target.need > 0 ? target.need : judged.verdicts.size();
     }
-    judged.need = target.need > 0 ? target.need : judged.verdicts.size();
   }
   return all;
 }

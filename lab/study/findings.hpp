@@ -8,6 +8,7 @@
 
 #include "lab/study/plan.hpp"
 #include "lab/study/results.hpp"
+#include "report/chart.hpp"
 
 namespace berth::lab {
 
@@ -15,12 +16,14 @@ namespace berth::lab {
 struct Verdict {
   std::string scenario;
   std::string figure;  ///< Key of the figure that is furthest from the target.
-  double value = 0;    ///< Of it; a ratio for a target over other ways. Infinite over a 0.
+  double value = 0;    ///< Of it, as ratio_of() has it. Infinite over a 0.
   bool met = false;
 };
 
+/// A target of one of its ways.
 struct Judged {
   Target target;
+  std::string way;
   std::size_t met = 0;
   std::size_t need = 0;
   std::vector<Verdict> verdicts;  ///< In the order of scenarios; those that know all the figures.
@@ -30,6 +33,13 @@ struct Judged {
   /// The furthest from the target. Requires: there are verdicts.
   const Verdict& worst() const;
 };
+
+/// A figure of a way in each run over that of the best of the others in it, the figure's `added`
+/// above and below: the geometric mean, with its 95 % interval over the runs. As it is without
+/// others: the arithmetic mean. 0 over 0 is 1. Nothing if a run lacks the figure.
+std::optional<sim::Ranged> ratio_of(const ScenarioResults& scenario, std::string_view way,
+                                    const std::vector<std::string>& over,
+                                    const StudyFigure& figure);
 
 std::vector<Judged> judge(const StudyPlan& plan, const StudyResults& results);
 

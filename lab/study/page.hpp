@@ -7,6 +7,7 @@
 
 namespace berth::lab {
 
-std::string page(const StudyDocument& document);
+/// `text`: what written() made of the document.
+std::string page(const StudyDocument& document, const std::string& text);
 
 }  // namespace berth::lab

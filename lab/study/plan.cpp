@@ -1,5 +1,6 @@
 #include "lab/study/plan.hpp"
 
+#include <fnmatch.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
@@ -89,9 +90,12 @@ Scenario scenario_of(PlanTable& table, const toml::table& root, const Size& size
 
 Target target_of(PlanTable& table) {
   return {.name = table.text("name"),
-          .way = table.text("way"),
+          .table = table.text("table"),
+          .head = table.text("head"),
+          .ways = table.words("ways"),
           .figures = table.words("figures"),
           .over = table.words("over"),
+          .over_words = "",
           .at_most = table.number("at_most"),
           .at_least = table.number("at_least"),
           .groups = table.words("groups"),
@@ -99,14 +103,66 @@ Target target_of(PlanTable& table) {
           .need = static_cast<std::size_t>(table.number("need").value_or(0))};
 }
 
-Sweep sweep_of(PlanTable& table) {
+Drawing drawing_of(PlanTable& table) {
   return {.name = table.text("name"),
-          .x = table.text("x"),
+          .words = table.text("words"),
+          .figure = table.text("figure"),
+          .y = table.text("y"),
+          .over = table.words("over"),
           .is_log = table.text("scale") == "log",
+          .mark = table.number("mark"),
           .scenarios = table.words("scenarios"),
-          .at = table.numbers("at"),
-          .ways = table.words("ways"),
-          .figures = table.words("figures")};
+          .columns = table.words("columns"),
+          .ways = table.words("ways")};
+}
+
+/// Adds what a value of an axis says to a scenario's table: its words and arguments stand behind
+/// those that are there, its sets beside them, any other key in the place of the template's.
+void add_value(toml::table& scenario, const toml::table& value) {
+  const auto append = [&](std::string_view to, const std::string& text, const char* between) {
+    const auto before = scenario[to].value_or(std::string());
+    scenario.insert_or_assign(to, before.empty() ? text : before + between + text);
+  };
+  for (const auto& [key, node] : value) {
+    if (key == "words") {
+      append("words", node.value_or(std::string()), ", ");
+    } else if (key == "arguments") {
+      append("more", node.value_or(std::string()), " ");
+    } else if (key == "sets" && node.is_array()) {
+      for (const toml::node& one : *node.as_array()) scenario["sets"].as_array()->push_back(one);
+    } else {
+      scenario.insert_or_assign(key, node);
+    }
+  }
+}
+
+/// A scenario's table for each choice of one value from each axis. Errors: BadData.
+Expected<std::vector<toml::table>> choices_of(PlanTable& grid, const toml::table& root,
+                                              const std::string& where) {
+  const std::string of = grid.text("template");
+  const toml::table* const base = root["template"][of].as_table();
+  if (base == nullptr)
+    return fail(ErrorCode::BadData, where + ": there is no template '" + of + "'");
+  const toml::array* const sets = (*base)["sets"].as_array();
+  toml::table first{{"template", of}, {"sets", sets == nullptr ? toml::array() : *sets}};
+  std::vector<toml::table> tables{std::move(first)};
+  for (const auto& axis : grid.lists("axes")) {
+    std::vector<toml::table> longer;
+    for (const toml::table& before : tables) {
+      for (const std::string& name : axis) {
+        const toml::table* const value = root["value"][name].as_table();
+        if (value == nullptr) {
+          return fail(ErrorCode::BadData, where + ": there is no value '" + name + "'");
+        }
+        toml::table& table = longer.emplace_back(before);
+        const auto so_far = table["name"].value_or(std::string());
+        table.insert_or_assign("name", so_far.empty() ? name : so_far + "-" + name);
+        add_value(table, *value);
+      }
+    }
+    tables = std::move(longer);
+  }
+  return tables;
 }
 
 Expected<void> check_scenario(const Scenario& scenario, const std::string& where) {
@@ -115,6 +171,38 @@ Expected<void> check_scenario(const Scenario& scenario, const std::string& where
   if (is_whole) return {};
   return fail(ErrorCode::BadData, where + " '" + scenario.name +
                                       "': must have a name, a trace, a known machine and ways");
+}
+
+/// The ways of these names, and those of sets of these names.
+std::vector<std::string> ways_named(const std::vector<StudyWay>& ways,
+                                    const std::vector<std::string>& names) {
+  std::vector<std::string> found;
+  for (const std::string& name : names) {
+    const auto is_named = [&](const StudyWay& way) { return way.name == name; };
+    const bool is_way = std::ranges::any_of(ways, is_named);
+    for (const StudyWay& way : ways) {
+      const bool is_in = !is_way && std::ranges::find(way.sets, name) != way.sets.end();
+      if (is_in) found.push_back(way.name);
+    }
+    if (is_way) found.push_back(name);
+  }
+  return found;
+}
+
+/// With the names that fit a pattern instead of it.
+std::vector<std::string> scenarios_named(const std::vector<Scenario>& scenarios,
+                                         const std::vector<std::string>& names) {
+  std::vector<std::string> found;
+  for (const std::string& name : names) {
+    if (name.find('*') == std::string::npos) {
+      found.push_back(name);
+      continue;
+    }
+    for (const Scenario& scenario : scenarios) {
+      if (::fnmatch(name.c_str(), scenario.name.c_str(), 0) == 0) found.push_back(scenario.name);
+    }
+  }
+  return found;
 }
 
 /// Public traces may not be there; a size may leave a scenario out.
@@ -145,37 +233,58 @@ Expected<StudyPlan> read_plan(std::string_view text, std::string_view file, std:
   const auto of_size = size_of(root, file, size);
   if (!of_size) return std::unexpected(of_size.error());
   StudyPlan plan{
-      .size = std::string(size), .ways = {}, .scenarios = {}, .targets = {}, .sweeps = {}};
+      .size = std::string(size), .ways = {}, .scenarios = {}, .targets = {}, .drawings = {}};
   auto done = each(root, "way", file, [&](PlanTable& table, const std::string&) -> Expected<void> {
     plan.ways.push_back(way_of(table));
     return {};
   });
   if (!done) return std::unexpected(done.error());
-  done = each(root, "scenario", file,
-              [&](PlanTable& table, const std::string& where) -> Expected<void> {
-                Scenario scenario = scenario_of(table, root, *of_size, shared);
-                const auto sets = table.words("sets");
-                for (const StudyWay& way : plan.ways) {
-                  if (overlap(way.sets, sets)) scenario.ways.push_back(way.name);
-                }
-                const bool needs_shared = table.text("needs") == "shared";
-                const bool wanted = is_wanted(table.words("sizes"), size, needs_shared, shared);
-                if (auto whole = check_scenario(scenario, where); !whole) return whole;
-                if (wanted) plan.scenarios.push_back(std::move(scenario));
-                return {};
-              });
+  const auto add_scenario = [&](PlanTable& table, const std::string& where) -> Expected<void> {
+    Scenario scenario = scenario_of(table, root, *of_size, shared);
+    const auto sets = table.words("sets");
+    for (const StudyWay& way : plan.ways) {
+      if (overlap(way.sets, sets)) scenario.ways.push_back(way.name);
+    }
+    const bool needs_shared = table.text("needs") == "shared";
+    const bool wanted = is_wanted(table.words("sizes"), size, needs_shared, shared);
+    if (auto whole = check_scenario(scenario, where); !whole) return whole;
+    if (wanted) plan.scenarios.push_back(std::move(scenario));
+    return {};
+  };
+  done = each(root, "scenario", file, add_scenario);
   if (!done) return std::unexpected(done.error());
-  done = each(root, "target", file, [&](PlanTable& table, const std::string&) -> Expected<void> {
-    plan.targets.push_back(target_of(table));
+  done = each(root, "grid", file, [&](PlanTable& grid, const std::string& where) -> Expected<void> {
+    const auto choices = choices_of(grid, root, where);
+    if (!choices) return std::unexpected(choices.error());
+    for (const toml::table& choice : *choices) {
+      PlanTable table(choice, where);
+      if (auto added = add_scenario(table, where); !added) return added;
+      if (auto checked = table.check(); !checked) return checked;
+    }
     return {};
   });
   if (!done) return std::unexpected(done.error());
-  done =
-      each(root, "sweep", file, [&](PlanTable& table, const std::string& where) -> Expected<void> {
-        Sweep& sweep = plan.sweeps.emplace_back(sweep_of(table));
-        if (sweep.at.size() == sweep.scenarios.size()) return {};
-        return fail(ErrorCode::BadData, where + ": needs as many numbers in 'at' as scenarios");
-      });
+  done = each(root, "target", file, [&](PlanTable& table, const std::string&) -> Expected<void> {
+    Target& target = plan.targets.emplace_back(target_of(table));
+    target.ways = ways_named(plan.ways, target.ways);
+    for (const std::string& name : target.over) {
+      target.over_words += target.over_words.empty() ? "" : ", ";
+      target.over_words += root["set"][name].value_or(name);
+    }
+    target.over = ways_named(plan.ways, target.over);
+    target.scenarios = scenarios_named(plan.scenarios, target.scenarios);
+    return {};
+  });
+  if (!done) return std::unexpected(done.error());
+  done = each(root, "drawing", file,
+              [&](PlanTable& table, const std::string& where) -> Expected<void> {
+                Drawing& drawing = plan.drawings.emplace_back(drawing_of(table));
+                drawing.ways = ways_named(plan.ways, drawing.ways);
+                drawing.over = ways_named(plan.ways, drawing.over);
+                const std::size_t columns = drawing.columns.size();
+                if (columns == 0 || columns == drawing.scenarios.size()) return {};
+                return fail(ErrorCode::BadData, where + ": needs as many columns as scenarios");
+              });
   if (!done) return std::unexpected(done.error());
   return plan;
 }

@@ -34,9 +34,12 @@ struct Scenario {
 /// A bound on a way's figures in each of some scenarios.
 struct Target {
   std::string name;
-  std::string way;
+  std::string table;  ///< Of scenarios, in which it is a column; "": in none.
+  std::string head;   ///< Of that column.
+  std::vector<std::string> ways;
   std::vector<std::string> figures;  ///< Keys; the worst of them counts.
   std::vector<std::string> over;     ///< Against the best of these ways; empty: as it is.
+  std::string over_words;            ///< What they are.
   std::optional<double> at_most;     ///< One of these two.
   std::optional<double> at_least;
   std::vector<std::string> groups;     ///< Of scenarios,
@@ -44,15 +47,18 @@ struct Target {
   std::size_t need = 0;                ///< In so many scenarios; 0: in all.
 };
 
-/// A chart of scenarios that differ in one number.
-struct Sweep {
-  std::string name;
-  std::string x;
-  bool is_log = false;  ///< The axis of x.
+/// A chart: a figure of some ways, scenario by scenario.
+struct Drawing {
+  std::string name;  ///< Of its file.
+  std::string words;
+  std::string figure;             ///< Key.
+  std::string y;                  ///< Of the axis.
+  std::vector<std::string> over;  ///< Against the best of these ways; empty: as it is.
+  bool is_log = false;
+  std::optional<double> mark;  ///< A value to compare with.
   std::vector<std::string> scenarios;
-  std::vector<double> at;  ///< As many, ascending.
+  std::vector<std::string> columns;  ///< What they are called; as many, or none: by their names.
   std::vector<std::string> ways;
-  std::vector<std::string> figures;
 };
 
 struct StudyPlan {
@@ -60,10 +66,12 @@ struct StudyPlan {
   std::vector<StudyWay> ways;
   std::vector<Scenario> scenarios;
   std::vector<Target> targets;
-  std::vector<Sweep> sweeps;
+  std::vector<Drawing> drawings;
 };
 
-/// The plan of this size. `{jobs}` is filled in, and `{shared}` with the folder of public traces;
+/// The plan of this size. A `[[grid]]` is a scenario for each choice of one value from each of its
+/// axes, called by the names of the values. Targets and drawings name ways or sets of ways, targets
+/// also scenarios by a pattern such as `*-unknown`. `{jobs}` is filled in, and `{shared}` with the folder of public traces;
 /// scenarios that need that folder are left out if `shared` is "". Errors: BadData naming the file
 /// and the table.
 Expected<StudyPlan> read_plan(std::string_view text, std::string_view file, std::string_view size,

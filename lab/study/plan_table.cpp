@@ -27,16 +27,19 @@ std::vector<std::string> PlanTable::words(std::string_view key) {
   return words;
 }
 
-std::vector<double> PlanTable::numbers(std::string_view key) {
-  std::vector<double> numbers;
-  const toml::array* const all = list(key, "a list of numbers");
-  if (all == nullptr) return numbers;
-  for (const toml::node& one : *all) {
-    const auto value = one.value<double>();
-    if (!value) refuse(key, "a list of numbers");
-    numbers.push_back(value.value_or(0));
+std::vector<std::vector<std::string>> PlanTable::lists(std::string_view key) {
+  std::vector<std::vector<std::string>> lists;
+  const toml::array* const all = list(key, "a list of lists of strings");
+  if (all == nullptr) return lists;
+  for (const toml::node& some : *all) {
+    auto& words = lists.emplace_back();
+    if (!some.is_array()) {
+      refuse(key, "a list of lists of strings");
+      continue;
+    }
+    for (const toml::node& one : *some.as_array()) words.push_back(one.value_or(std::string()));
   }
-  return numbers;
+  return lists;
 }
 
 std::optional<double> PlanTable::number(std::string_view key) {

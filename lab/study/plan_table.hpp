@@ -23,7 +23,7 @@ class PlanTable {
 
   std::string text(std::string_view key);
   std::vector<std::string> words(std::string_view key);
-  std::vector<double> numbers(std::string_view key);
+  std::vector<std::vector<std::string>> lists(std::string_view key);
   std::optional<double> number(std::string_view key);
 
   /// Errors: BadData for the first thing that was wrong, keys that were not asked for included.

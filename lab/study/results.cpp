@@ -154,7 +154,13 @@ Expected<void> read_summary(std::string_view text, StudyRun& run) {
   for (const StudyFigure& figure : study_figures()) {
     const StudyJson::json_pointer at{std::string(figure.at)};
     if (!json.contains(at) || !json.at(at).is_number()) continue;
-    run.figures[std::string(figure.key)] = kept(json.at(at).get<double>());
+    double value = json.at(at).get<double>();
+    if (!figure.per.empty()) {
+      const double per = json.value(StudyJson::json_pointer(std::string(figure.per)), 0.0);
+      if (per <= 0) continue;
+      value /= per;
+    }
+    run.figures[std::string(figure.key)] = kept(value);
   }
   if (!json.contains("waits")) return {};
   for (const auto& [reason, wait] : json.at("waits").items()) {

@@ -18,6 +18,11 @@ struct StudyFigure {
   /// A difference that is less does not matter, in the figure's unit.
   double floor;
   bool judges = true;  ///< False for what says nothing of how good a way is.
+  /// What it is divided by, as a JSON pointer; "": nothing.
+  std::string_view per = "";
+
+  /// What is added above and below in ratios: a wait of 2 s is not twice as bad as one of 1 s.
+  double added() const { return head.ends_with(", s") ? floor : 0; }
 };
 
 std::span<const StudyFigure> study_figures();

@@ -1,10 +1,11 @@
-// The sections of the document that are findings: targets, losses, causes.
+// The tables of the document that are findings: targets, losses, causes, parts.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
 #include <map>
 #include <set>
+#include <span>
 
 #include "lab/study/document.hpp"
 #include "lab/study/text.hpp"
@@ -17,10 +18,7 @@ std::string bound_of(const Target& target) {
   std::string text = target.at_most ? "<= " + number(*target.at_most)
                                     : ">= " + number(target.at_least.value_or(0));
   if (target.over.empty()) return text;
-  text += target.over.size() == 1 ? " x " : " x the best of ";
-  for (std::size_t i = 0; i < target.over.size(); ++i) {
-    text += (i == 0 ? "" : ", ") + target.over[i];
-  }
+  text += " x " + target.over_words;
   return text;
 }
 
@@ -33,7 +31,8 @@ double middle_of(const Judged& judged) {
 }
 
 std::string target_row(const Judged& judged) {
-  std::string row = "|" + cell(judged.target.name) + cell(bound_of(judged.target));
+  std::string row =
+      "|" + cell(judged.target.name) + cell("`" + judged.way + "`") + cell(bound_of(judged.target));
   if (judged.verdicts.empty()) return row + " - | - | - | not measured |\n";
   const Verdict& worst = judged.worst();
   row += cell(std::to_string(judged.met) + " of " + std::to_string(judged.verdicts.size())) +
@@ -43,12 +42,51 @@ std::string target_row(const Judged& judged) {
          (judged.target.need > 0 ? ": needs " + std::to_string(judged.need) : "") + " |\n";
 }
 
-std::string cases_of(const Balance& balance) {
-  std::string text;
-  for (const Loss& loss : balance.losses) {
-    text += (text.empty() ? "" : "; ") + loss.scenario + " " +
-            (loss.best == 0 ? number(loss.mine) + " from 0" : number(loss.mine / loss.best)) +
-            (loss.is_clear ? "* " : " ") + loss.best_way;
+/// A target of more ways than these has one row for all of them.
+constexpr std::size_t kMostRows = 2;
+
+/// One target's ways as one.
+Judged together(std::span<const Judged> all) {
+  Judged whole{.target = all.front().target,
+               .way = all.front().way + " to " + all.back().way,
+               .verdicts = {}};
+  for (const Judged& one : all) {
+    whole.met += one.met;
+    whole.need += one.need;
+    for (Verdict verdict : one.verdicts) {
+      verdict.scenario += ", " + one.way;
+      whole.verdicts.push_back(std::move(verdict));
+    }
+  }
+  return whole;
+}
+
+/// The cell of a scenario in a column.
+std::string verdict_cell(const Judged& column, const std::string& scenario) {
+  const auto found = std::ranges::find(column.verdicts, scenario, &Verdict::scenario);
+  if (found == column.verdicts.end()) return cell("-");
+  const std::string value = number(found->value);
+  return cell(found->met ? value : "**" + value + "**");
+}
+
+/// The columns of one table of one way.
+std::string scorecard(const std::vector<const Judged*>& columns) {
+  std::string text = "\n| " + columns.front()->way + " |";
+  for (const Judged* column : columns) {
+    text += cell(column->target.head + " " + bound_of(column->target));
+  }
+  text += "\n" + rule(columns.size());
+  std::vector<std::string> scenarios;
+  for (const Judged* column : columns) {
+    for (const Verdict& verdict : column->verdicts) {
+      const bool is_new = std::ranges::find(scenarios, verdict.scenario) == scenarios.end();
+      if (is_new) scenarios.push_back(verdict.scenario);
+    }
+  }
+  for (const std::string& scenario : scenarios) {
+    text += "|" + cell(scenario);
+    for (const Judged* column : columns) text += verdict_cell(*column, scenario);
+    text += "\n";
   }
   return text;
 }
@@ -72,12 +110,12 @@ std::string counts_of(const Balance& balance) {
 
 /// Where head-of-line blocking, memory and places show, and how jobs die.
 constexpr auto kWaysOfCauses = std::to_array<std::string_view>(
-    {"fifo", "fifo-skip", "easy", "exclusive", "shards", "fair-share", "headroom"});
-constexpr auto kLosers = std::to_array<std::string_view>(
-    {"none", "free-memory", "declared", "carma", "shards", "headroom"});
-constexpr auto kCounts =
-    std::to_array<std::string_view>({"oom_admission", "oom_own", "oom_neighbour", "overruns",
-                                     "failed_for_memory", "lost_gpu_hours"});
+    {"fifo", "fifo-skip", "easy", "exclusive", "shards", "fair-share", "headroom", "turns"});
+
+/// Of the parts of a judged way.
+constexpr auto kShownOfParts = std::to_array<std::string_view>(
+    {"wait_mean", "wait_p95", "jct_mean", "slowdown", "slowdown_p99", "large_wait_max",
+     "service_jain", "preemptions"});
 
 /// Mean seconds of a job by reason, over all scenarios with this way.
 std::vector<double> reasons_of(const StudyResults& results, std::string_view way,
@@ -117,7 +155,73 @@ std::vector<std::string> reasons_in(const StudyResults& results) {
   return {reasons.begin(), reasons.end()};
 }
 
-std::string waits_table(const StudyResults& results) {
+/// The geometric mean over scenarios of ratio_of() a way to another; nothing without a scenario.
+std::optional<double> ratio_over_all(const StudyResults& results, const std::string& way,
+                                     const std::string& of, const StudyFigure& figure) {
+  double sum = 0;
+  int count = 0;
+  for (const ScenarioResults& scenario : results.scenarios) {
+    const auto ratio = ratio_of(scenario, way, {of}, figure);
+    if (!ratio || !(ratio->value > 0) || std::isinf(ratio->value)) continue;
+    sum += std::log(ratio->value);
+    ++count;
+  }
+  if (count == 0) return std::nullopt;
+  return std::exp(sum / count);
+}
+
+}  // namespace
+
+std::string targets_table(const std::vector<Judged>& judged) {
+  std::string text =
+      "| target | of | bound | scenarios in which it holds | median | worst | |\n"
+      "|---|---|---|---:|---:|---|---|\n";
+  for (std::size_t i = 0; i < judged.size();) {
+    const std::size_t ways = judged[i].target.ways.size();
+    const auto its = std::span(judged).subspan(i, ways);
+    if (ways > kMostRows) {
+      text += target_row(together(its));
+    } else {
+      for (const Judged& one : its) text += target_row(one);
+    }
+    i += ways;
+  }
+  return text;
+}
+
+std::string scorecards(const std::vector<Judged>& judged) {
+  std::vector<std::pair<std::string, std::string>> names;  // of tables, and their ways
+  for (const Judged& one : judged) {
+    const std::pair name(one.target.table, one.way);
+    const bool is_new = std::ranges::find(names, name) == names.end();
+    if (is_new && !one.target.table.empty() && !one.verdicts.empty()) names.push_back(name);
+  }
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto& [table, way] = names[i];
+    if (i == 0 || names[i - 1].first != table) text += "\n### " + table + "\n";
+    std::vector<const Judged*> columns;
+    for (const Judged& one : judged) {
+      if (one.target.table == table && one.way == way) columns.push_back(&one);
+    }
+    text += scorecard(columns);
+  }
+  return text;
+}
+
+std::string losses_table(const std::vector<Balance>& balances) {
+  std::string text =
+      "| figure | scenarios | best | within 10 % | worse | clear | most often to |\n"
+      "|---|---:|---:|---:|---:|---:|---|\n";
+  for (const Balance& balance : balances) {
+    const auto clear = std::ranges::count_if(balance.losses, &Loss::is_clear);
+    text +=
+        "|" + counts_of(balance) + cell(std::to_string(clear)) + cell(winner_of(balance)) + "\n";
+  }
+  return text;
+}
+
+std::string causes_table(const StudyResults& results) {
   const auto reasons = reasons_in(results);
   std::string text = "| % of the wait |";
   for (const std::string& reason : reasons) text += cell(reason);
@@ -134,91 +238,22 @@ std::string waits_table(const StudyResults& results) {
   return text;
 }
 
-bool lost_any(const WayResults& way) {
-  return std::ranges::any_of(kCounts, [&](std::string_view key) {
-    const auto count = way.figure(key);
-    return count && count->mean > 0;
-  });
-}
-
-std::string deaths_table(const StudyResults& results) {
-  std::string text = "| scenario | way |";
-  for (const std::string_view key : kCounts) text += cell(std::string(find_figure(key)->head));
-  text += "\n|---|---|";
-  for (std::size_t i = 0; i < kCounts.size(); ++i) text += "---:|";
-  text += "\n";
-  for (const ScenarioResults& scenario : results.scenarios) {
-    for (const std::string_view way : kLosers) {
-      const WayResults* const its = scenario.find(way);
-      if (its == nullptr || !lost_any(*its)) continue;
-      text += "|" + cell(scenario.name) + cell(std::string(way));
-      for (const std::string_view key : kCounts) {
-        text += cell(shown(*find_figure(key), its->figure(key)));
-      }
-      text += "\n";
+std::string parts_table(const StudyDocument& document, const std::string& of,
+                        const std::string& set) {
+  std::string text = "|  |";
+  for (const std::string_view key : kShownOfParts) {
+    text += cell(std::string(find_figure(key)->head));
+  }
+  text += "\n" + rule(kShownOfParts.size());
+  for (const std::string& way : ways_in(document.plan, set, of)) {
+    text += "|" + cell(way);
+    for (const std::string_view key : kShownOfParts) {
+      const auto ratio = ratio_over_all(document.results, way, of, *find_figure(key));
+      text += cell(ratio ? number(*ratio) : "-");
     }
+    text += "\n";
   }
   return text;
-}
-
-}  // namespace
-
-std::string targets_section(const std::vector<Judged>& judged) {
-  std::string text =
-      "## Targets\n\nComputed from `evaluation.json`. Bounds such as `<= 0.33 x exclusive` "
-      "compare the mean of a figure\nwith that of another way; if a target names several "
-      "figures, the worst of them counts.\n\n"
-      "| target for `headroom` | bound | scenarios in which it holds | median | worst | |\n"
-      "|---|---|---:|---:|---|---|\n";
-  for (const Judged& target : judged) text += target_row(target);
-  return text;
-}
-
-std::string losses_section(const std::vector<Balance>& balances) {
-  std::string text =
-      "## Where it does not help\n\nEach figure of `headroom` is compared with the best of all "
-      "other ways in each scenario, so `headroom` has\nto beat all of them at once. A way that "
-      "ended fewer jobs takes part only in figures of losses. The cases are\nthose in which "
-      "`headroom` is worse by more than 10 %, with its value over the best way's and the name of "
-      "that\nway; * means that the 95 % interval of the difference, seed by seed, does not "
-      "include 0.\n\n| figure | scenarios | best | within 10 % "
-      "| worse | cases |\n|---|---:|---:|---:|---:|---|\n";
-  for (const Balance& balance : balances) {
-    text += "|" + counts_of(balance) + cell(cases_of(balance)) + "\n";
-  }
-  return text;
-}
-
-std::string losses_summary(const std::vector<Balance>& balances) {
-  std::string text =
-      "## Where it does not help\n\nEach figure of `headroom` is compared with the best of all "
-      "other ways in each scenario, so `headroom` has\nto beat all of them at once. A way that "
-      "ended fewer jobs takes part only in figures of losses. *Worse*: by more\nthan 10 %. "
-      "*Clear*: the 95 % interval of the difference, seed by seed, does not include 0. *Most "
-      "often to*: the\nway that is best in most of these scenarios, and in how many."
-      "\n\n| figure | scenarios | best | within 10 % "
-      "| worse | clear | most often to |\n|---|---:|---:|---:|---:|---:|---|\n";
-  for (const Balance& balance : balances) {
-    const auto clear = std::ranges::count_if(balance.losses, &Loss::is_clear);
-    text +=
-        "|" + counts_of(balance) + cell(std::to_string(clear)) + cell(winner_of(balance)) + "\n";
-  }
-  return text;
-}
-
-std::string causes_summary(const StudyResults& results) {
-  return "## Causes of bad ordering and admission\n\nWhy jobs wait ([metrics.md](metrics.md)): the "
-         "fraction of a way's waiting time, as the mean over scenarios. *Order*\nis the time in "
-         "which there was room for the job, but jobs ahead of it had to go first.\n\n" +
-         waits_table(results);
-}
-
-std::string causes_section(const StudyResults& results) {
-  return causes_summary(results) +
-         "\nAttempts that ran out of memory or were ended, by kind, and jobs that failed for good; "
-         "means over seeds. *By\nadmission* counts attempts that stayed within their request "
-         "while all other jobs on the GPU did, too. Ways that\nlost nothing are left out.\n\n" +
-         deaths_table(results);
 }
 
 }  // namespace berth::lab

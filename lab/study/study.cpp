@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -12,6 +13,7 @@
 #include "lab/study/document.hpp"
 #include "lab/study/page.hpp"
 #include "lab/study/runner.hpp"
+#include "report/chart.hpp"
 
 namespace berth::lab {
 
@@ -54,14 +56,19 @@ StudyJson json_of(const Judged& judged) {
                         {"value", kept(one.value)},
                         {"met", one.met}});
   }
-  return {{"target", judged.target.name}, {"way", judged.target.way}, {"over", judged.target.over},
-          {"met_in", judged.met},         {"needed", judged.need},    {"is_met", judged.is_met()},
+  return {{"target", judged.target.name}, {"way", judged.way},     {"over", judged.target.over},
+          {"met_in", judged.met},         {"needed", judged.need}, {"is_met", judged.is_met()},
           {"scenarios", verdicts}};
 }
 
-StudyJson json_of(const Loss& loss) {
-  return {{"figure", loss.figure},   {"scenario", loss.scenario}, {"headroom", kept(loss.mine)},
-          {"best", kept(loss.best)}, {"way", loss.best_way},      {"clear", loss.is_clear}};
+StudyJson json_of(const std::string& way, const Loss& loss) {
+  return {{"way", way},
+          {"figure", loss.figure},
+          {"scenario", loss.scenario},
+          {"value", kept(loss.mine)},
+          {"best", kept(loss.best)},
+          {"best_way", loss.best_way},
+          {"clear", loss.is_clear}};
 }
 
 /// All that was measured and what follows from it.
@@ -71,8 +78,10 @@ StudyJson whole(const StudyPlan& plan, const StudyResults& results) {
   auto& targets = json["targets"] = StudyJson::array();
   for (const Judged& judged : judge(plan, results)) targets.push_back(json_of(judged));
   auto& losses = json["where_it_does_not_help"] = StudyJson::array();
-  for (const Balance& balance : balances(results, kJudgedWay, ways_in(plan, kRivals))) {
-    for (const Loss& loss : balance.losses) losses.push_back(json_of(loss));
+  for (const auto& [way, rivals] : kJudgedWays) {
+    for (const Balance& balance : balances(results, way, ways_in(plan, rivals, way))) {
+      for (const Loss& loss : balance.losses) losses.push_back(json_of(way, loss));
+    }
   }
   return json;
 }
@@ -81,15 +90,11 @@ Expected<void> write_documents(const StudyOptions& options, const StudyPlan& pla
                                const StudyJson& json) {
   auto results = results_of(json);
   if (!results) return std::unexpected(results.error());
-  const auto reading = text_of(options.reading);
-  if (!reading) return std::unexpected(reading.error());
-  auto filled_in = with_figures(*reading, *results);
-  if (!filled_in) {
-    return fail(filled_in.error().code, options.reading + ": " + filled_in.error().message);
-  }
+  const auto text = text_of(options.text);
+  if (!text) return std::unexpected(text.error());
   StudyDocument document{.plan = plan,
                          .results = std::move(*results),
-                         .reading = std::move(*filled_in),
+                         .text = *text,
                          .live = "",
                          .made = json.value("date", "") + ", " + json.value("machine", "")};
   if (json.contains("live")) {
@@ -97,18 +102,30 @@ Expected<void> write_documents(const StudyOptions& options, const StudyPlan& pla
     if (!live) return std::unexpected(live.error());
     document.live = std::move(*live);
   }
-  auto done = write(options.folder + "/evaluation.md", summary(document));
-  if (!done) return done;
-  return write(options.folder + "/evaluation.html", page(document));
+  const auto filled = written(document);
+  if (!filled) return fail(filled.error().code, options.text + ": " + filled.error().message);
+  const std::string beside = options.folder + "/evaluation";
+  std::error_code error;
+  std::filesystem::create_directories(beside, error);
+  if (error) return fail(ErrorCode::Io, beside + ": " + error.message());
+  auto done = write(beside + ".md", *filled);
+  if (done) done = write(beside + ".html", page(document, *filled));
+  if (done) done = write(beside + "/tables.md", tables(document));
+  for (const auto& [name, svg] : drawings(document)) {
+    if (done) done = write(beside + "/" + name + ".svg", sim::standalone(svg));
+  }
+  return done;
 }
 
-/// Attempts that the guarantee lost by admission, over all runs of the judged way.
+/// Attempts that the guarantee lost by admission, over all runs of the judged ways.
 double lost_by_admission(const StudyResults& results) {
   double sum = 0;
   for (const ScenarioResults& scenario : results.scenarios) {
-    const WayResults* const way = scenario.find(kJudgedWay);
-    const auto lost = way == nullptr ? std::nullopt : way->figure("oom_admission");
-    sum += lost ? lost->mean : 0;
+    for (const auto& [name, rivals] : kJudgedWays) {
+      const WayResults* const way = scenario.find(name);
+      const auto lost = way == nullptr ? std::nullopt : way->figure("oom_admission");
+      sum += lost ? lost->mean : 0;
+    }
   }
   return sum;
 }
@@ -157,7 +174,7 @@ void add_study_options(CLI::App& verb, StudyOptions& options) {
       ->check(CLI::IsMember({"quick", "full"}))
       ->capture_default_str();
   verb.add_option("--plan", options.plan, "Ways, scenarios and targets.")->capture_default_str();
-  verb.add_option("--reading", options.reading, "Markdown that the document includes.")
+  verb.add_option("--text", options.text, "Markdown of the document, whose figures are filled in.")
       ->capture_default_str();
   verb.add_option("--folder", options.folder, "Has evaluation.json, and gets the documents.")
       ->check(CLI::ExistingDirectory)

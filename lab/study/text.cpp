@@ -65,6 +65,11 @@ class Blocks {
     if (line.starts_with("- ")) {
       into("ul");
       html_ += "<li>" + line_of(line.substr(2)) + "\n";
+    } else if (line.starts_with("![")) {
+      into("");
+      const std::size_t from = line.find("](") + 2;
+      html_ +=
+          "<img src=\"" + std::string(line.substr(from, line.find(')', from) - from)) + "\">\n";
     } else if (line.empty()) {
       into("");
     } else {

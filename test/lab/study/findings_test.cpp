@@ -15,6 +15,7 @@ namespace {
 
 using Figures = std::map<std::string, double>;
 using testing::HasSubstr;
+using testing::Not;
 
 /// One run for each seed.
 WayResults way(const std::string& name, const std::vector<Figures>& runs) {
@@ -31,26 +32,34 @@ ScenarioResults scenario(const std::string& name, std::vector<WayResults> ways) 
 
 StudyPlan plan_with(Target target) {
   target.name = "t";
-  target.way = "headroom";
-  return {.size = "quick", .ways = {}, .scenarios = {}, .targets = {target}, .sweeps = {}};
+  target.ways = {"headroom"};
+  return {.size = "quick", .ways = {}, .scenarios = {}, .targets = {target}, .drawings = {}};
 }
 
-TEST(Targets, AreRatiosOfMeansOverTheBestOfTheOthersAndTheWorstFigureCounts) {
+TEST(Targets, AreRatiosToTheBestOfTheOthersInEachRunAndTheWorstFigureCounts) {
+  // Of slowdown, in the first run 2 over the 1 of a, in the second 2 over the 4 of b.
   const StudyResults results{
       .size = "quick",
-      .scenarios = {scenario("s", {way("headroom", {{{"wait_mean", 100}, {"wait_p95", 300}},
-                                                    {{"wait_mean", 300}, {"wait_p95", 300}}}),
-                                   way("a", {{{"wait_mean", 400}, {"wait_p95", 200}},
-                                             {{"wait_mean", 400}, {"wait_p95", 200}}}),
-                                   way("b", {{{"wait_mean", 250}, {"wait_p95", 900}},
-                                             {{"wait_mean", 250}, {"wait_p95", 900}}})})}};
-  Target target{.figures = {"wait_mean", "wait_p95"}, .over = {"a", "b"}, .at_most = 1.4};
+      .scenarios = {scenario(
+          "s",
+          {way("headroom",
+               {{{"slowdown", 2}, {"wait_p95", 240}}, {{"slowdown", 2}, {"wait_p95", 240}}}),
+           way("a", {{{"slowdown", 1}, {"wait_p95", 900}}, {{"slowdown", 9}, {"wait_p95", 140}}}),
+           way("b",
+               {{{"slowdown", 8}, {"wait_p95", 140}}, {{"slowdown", 4}, {"wait_p95", 900}}})})}};
+  Target target{.figures = {"slowdown", "wait_p95"}, .over = {"a", "b"}, .at_most = 1.4};
   target.groups = {"g"};
   const auto judged = judge(plan_with(target), results);
   ASSERT_EQ(judged.at(0).verdicts.size(), 1U);
   EXPECT_EQ(judged[0].verdicts[0].figure, "wait_p95");
-  EXPECT_DOUBLE_EQ(judged[0].verdicts[0].value, 1.5) << "300 over the 200 of a";
+  EXPECT_DOUBLE_EQ(judged[0].verdicts[0].value, 1.5) << "240 s over 140 s, a minute added to both";
   EXPECT_FALSE(judged[0].is_met());
+  const auto slowdown =
+      ratio_of(results.scenarios[0], "headroom", {"a", "b"}, *find_figure("slowdown"));
+  ASSERT_TRUE(slowdown.has_value());
+  EXPECT_DOUBLE_EQ(slowdown->value, 1) << "the geometric mean of 2 and 0.5";
+  EXPECT_LT(slowdown->low, 0.5);
+  EXPECT_GT(slowdown->high, 2);
 }
 
 TEST(Targets, AreMetInAsManyScenariosAsTheyNeedAndNeverWithoutAny) {
@@ -74,11 +83,10 @@ TEST(Targets, AreMetInAsManyScenariosAsTheyNeedAndNeverWithoutAny) {
 
 TEST(Targets, ARatioOverNothingIsInfiniteUnlessBothAreNothing) {
   const auto value = [](double mine, double other) {
-    const StudyResults results{
-        .size = "quick",
-        .scenarios = {scenario(
-            "s", {way("headroom", {{{"wait_mean", mine}}}), way("a", {{{"wait_mean", other}}})})}};
-    Target target{.figures = {"wait_mean"}, .over = {"a"}, .at_most = 1};
+    const StudyResults results{.size = "quick",
+                               .scenarios = {scenario("s", {way("headroom", {{{"slowdown", mine}}}),
+                                                            way("a", {{{"slowdown", other}}})})}};
+    Target target{.figures = {"slowdown"}, .over = {"a"}, .at_most = 1};
     target.groups = {"g"};
     return judge(plan_with(target), results).at(0).verdicts.at(0).value;
   };
@@ -139,58 +147,74 @@ TEST(Balances, ALossIsClearIfTheDifferenceBySeedIs) {
   EXPECT_FALSE(is_clear({1500, 2500, 8000}, {1000, 3000, 3000}));
 }
 
-TEST(Document, SaysWhatWasMissedAndWhereItDoesNotHelp) {
-  StudyPlan plan = plan_with({.figures = {"wait_mean"}, .over = {"fifo"}, .at_most = 1});
-  plan.targets[0].groups = {"g"};
+/// Two scenarios with `headroom` and `fifo`.
+StudyDocument document_of(const std::string& text) {
+  StudyPlan plan = plan_with({.figures = {"wait_mean"},
+                              .over = {"fifo"},
+                              .over_words = "fifo",
+                              .at_most = 1,
+                              .groups = {"g"}});
+  plan.targets[0].table = "T";
+  plan.targets[0].head = "wait";
   plan.ways = {{.name = "headroom", .words = "w", .sets = {}, .arguments = "--policy headroom"},
-               {.name = "fifo", .words = "f", .sets = {"rivals"}, .arguments = "--policy fifo"}};
-  const std::string text =
-      markdown({.plan = plan,
-                .results = {.size = "quick",
-                            .scenarios = {scenario(
-                                "s", {way("headroom", {{{"ended", 5}, {"wait_mean", 900}}}),
-                                      way("fifo", {{{"ended", 5}, {"wait_mean", 600}}})})}},
-                .reading = "## Reading\n",
-                .live = "",
-                .made = "a day"});
-  EXPECT_THAT(text, HasSubstr("| t | <= 1.00 x fifo | 0 of 1 | 1.50 | 1.50 (s) | missed |"));
-  EXPECT_THAT(text, HasSubstr("| mean wait, s | 1 | 0 | 0 | 1 | s 1.50 fifo |"));
-  EXPECT_THAT(text, HasSubstr("| headroom | 5 | 900 |"));
-}
-
-TEST(Document, WhatIsWrittenByHandHasTheFiguresOfTheResults) {
-  const StudyResults results{.size = "quick",
-                             .scenarios = {scenario("s", {way("fifo", {{{"wait_mean", 600.4}}})})}};
-  EXPECT_EQ(*with_figures("It waits {{s fifo wait_mean}} s.", results), "It waits 600 s.");
-  EXPECT_EQ(*with_figures("{{t fifo wait_mean}}", results), "not run");
-  EXPECT_THAT(with_figures("{{s fifo wait}}", results).error().message,
-              HasSubstr("'{{s fifo wait}}' is not {{SCENARIO WAY FIGURE}}"));
-}
-
-TEST(Page, HasAChartForEachSweepAndGreysWaysThatLostJobs) {
-  StudyPlan plan{.size = "quick", .ways = {}, .scenarios = {}, .targets = {}, .sweeps = {}};
-  plan.ways = {{.name = "headroom", .words = "", .sets = {"rivals"}, .arguments = ""},
-               {.name = "none", .words = "", .sets = {"rivals"}, .arguments = ""}};
-  plan.sweeps = {{.name = "Load",
-                  .x = "load",
-                  .scenarios = {"s", "t"},
-                  .at = {0.5, 1},
-                  .ways = {"headroom"},
-                  .figures = {"wait_mean"}}};
+               {.name = "fifo", .words = "f", .sets = {"plain"}, .arguments = "--policy fifo"}};
+  plan.drawings = {{.name = "waits",
+                    .words = "Waits",
+                    .figure = "wait_mean",
+                    .y = "s",
+                    .scenarios = {"s", "t", "not run"},
+                    .columns = {"first", "second", "third"},
+                    .ways = {"headroom", "none"}}};
   const auto waits = [](const std::string& name, double wait) {
     return scenario(name, {way("headroom", {{{"ended", 5}, {"wait_mean", wait}}}),
-                           way("none", {{{"ended", 3}, {"wait_mean", 0}}})});
+                           way("fifo", {{{"ended", 3}, {"wait_mean", 540.4}}})});
   };
-  const std::string html =
-      page({.plan = plan,
-            .results = {.size = "quick", .scenarios = {waits("s", 500), waits("t", 900)}},
-            .reading = "",
-            .live = "",
-            .made = "a day"});
-  EXPECT_THAT(html, HasSubstr("mean wait, s by load"));
-  EXPECT_THAT(html, HasSubstr("background:rgb(255,255,255)\" title=\"500\">500</td>"));
-  EXPECT_THAT(html, HasSubstr("color:#999\" title=\"0\">0</td>"));
-  EXPECT_THAT(html, HasSubstr("0, ended 3"));
+  return {.plan = plan,
+          .results = {.size = "quick", .scenarios = {waits("s", 840.6), waits("t", 440)}},
+          .text = text,
+          .live = "",
+          .made = "a day"};
+}
+
+TEST(Document, HasTheFiguresAndTablesThatItsTextAsksFor) {
+  const auto text = [](const std::string& asked) {
+    return written(document_of(asked)).value_or("refused");
+  };
+  EXPECT_EQ(text("It waits {{s fifo wait_mean}} s."), "It waits 540 s.");
+  EXPECT_EQ(text("{{s headroom wait_mean over plain}} times"), "1.50 times");
+  EXPECT_EQ(text("{{u fifo wait_mean}}"), "not run");
+  EXPECT_EQ(text("{{made}}, {{runs}} runs"), "a day, 4 runs");
+  EXPECT_EQ(text("{{drawing waits}}"), "![Waits](evaluation/waits.svg)");
+  EXPECT_THAT(text("{{targets}}"),
+              HasSubstr("| t | `headroom` | <= 1.00 x fifo | 1 of 2 | 1.17 | 1.50 (s) | missed |"));
+  EXPECT_THAT(written(document_of("{{s fifo wait}}")).error().message,
+              HasSubstr("'{{s fifo wait}}' is none of what can be filled in"));
+}
+
+TEST(Document, TablesHaveEveryTargetScenarioByScenario) {
+  const std::string text = tables(document_of(""));
+  EXPECT_THAT(text, HasSubstr("### T\n\n| headroom | wait <= 1.00 x fifo |\n"));
+  EXPECT_THAT(text, HasSubstr("| s | **1.50** |\n| t | 0.83 |\n"));
+  EXPECT_THAT(text, HasSubstr("| headroom | w | `--policy headroom` |"));
+  EXPECT_THAT(text, HasSubstr("| headroom | 5 | 841 |"));
+}
+
+TEST(Document, ADrawingHasAColumnForEachScenarioThatWasRun) {
+  const auto all = drawings(document_of(""));
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].first, "waits");
+  EXPECT_THAT(all[0].second, HasSubstr(">second<"));
+  EXPECT_THAT(all[0].second, Not(HasSubstr(">third<")));
+  EXPECT_THAT(all[0].second, Not(HasSubstr(">none<"))) << "it was run nowhere";
+}
+
+TEST(Page, HasTheDrawingsInItselfAndGreysWaysThatLostJobs) {
+  const StudyDocument document = document_of("{{drawing waits}}\n");
+  const std::string html = page(document, written(document).value_or(""));
+  EXPECT_THAT(html, HasSubstr("aria-label=\"Waits\""));
+  EXPECT_THAT(html, Not(HasSubstr("<img")));
+  EXPECT_THAT(html, HasSubstr("background:rgb(255,255,255)\" title=\"841\">841</td>"));
+  EXPECT_THAT(html, HasSubstr("color:#999\" title=\"540\">540</td>"));
 }
 
 }  // namespace

@@ -63,9 +63,58 @@ TEST(Plan, NamesWhatIsWrong) {
   EXPECT_THAT(error("[[way]]\nname = 3\n"), HasSubstr("p.toml:22: way: name must be a string"));
   EXPECT_THAT(error("[[way]]\nnam = \"x\"\n"), HasSubstr("nam must be left out"));
   EXPECT_THAT(error("[[scenario]]\nname = \"t\"\n"), HasSubstr("'t': must have a name, a trace"));
-  EXPECT_THAT(error("[[sweep]]\nscenarios = [\"s\"]\n"), HasSubstr("as many numbers"));
+  EXPECT_THAT(error("[[drawing]]\nscenarios = [\"s\"]\ncolumns = [\"a\", \"b\"]\n"),
+              HasSubstr("as many columns"));
+  EXPECT_THAT(error("[[grid]]\ntemplate = \"t\"\n"), HasSubstr("there is no template 't'"));
+  EXPECT_THAT(error("[template.t]\n[[grid]]\ntemplate = \"t\"\naxes = [[\"v\"]]\n"),
+              HasSubstr("there is no value 'v'"));
   const auto full = read_plan(kSmall, "p.toml", "full", "");
   EXPECT_THAT(full.error().message, HasSubstr("there is no [size.full]"));
+}
+
+TEST(Plan, AGridIsAScenarioForEachChoiceOfValues) {
+  const auto plan = read_plan(std::string(kSmall) + R"(
+[template.t]
+group = "g"
+make = "made"
+trace = "t.csv"
+arguments = "--one"
+sets = ["all"]
+[value.x]
+words = "an x"
+arguments = "--x"
+[value.y]
+words = "a y"
+make = ""
+trace = "y.csv"
+sizes = ["full"]
+[value.z]
+words = "with z"
+arguments = "--z"
+sets = ["some"]
+[[grid]]
+template = "t"
+axes = [["x", "y"], ["z"]]
+[[target]]
+name = "n"
+ways = ["a"]
+over = ["all", "b"]
+figures = ["wait_mean"]
+at_most = 1
+scenarios = ["x-*"]
+)",
+                              "p.toml", "quick", "");
+  ASSERT_TRUE(plan.has_value()) << plan.error().message;
+  ASSERT_EQ(plan->scenarios.size(), 2U) << "s and x-z: y is not of this size";
+  const Scenario& scenario = plan->scenarios[1];
+  EXPECT_EQ(scenario.name, "x-z");
+  EXPECT_EQ(scenario.words, "an x, with z");
+  EXPECT_EQ(scenario.arguments, "--one --x --z");
+  EXPECT_EQ(scenario.make, "made");
+  EXPECT_EQ(scenario.ways, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(plan->targets[0].over, (std::vector<std::string>{"a", "b"})) << "all is a set";
+  EXPECT_EQ(plan->targets[0].over_words, "all, b");
+  EXPECT_EQ(plan->targets[0].scenarios, (std::vector<std::string>{"x-z"}));
 }
 
 TEST(Plan, OfTheRepositoryNamesOnlyWhatThereIs) {
@@ -79,14 +128,22 @@ TEST(Plan, OfTheRepositoryNamesOnlyWhatThereIs) {
       return std::ranges::find(plan->ways, name, &StudyWay::name) != plan->ways.end();
     };
     for (const Target& target : plan->targets) {
-      EXPECT_TRUE(is_way(target.way)) << target.name;
+      EXPECT_FALSE(target.ways.empty()) << target.name;
+      for (const auto& way : target.ways) EXPECT_TRUE(is_way(way)) << target.name << ": " << way;
       EXPECT_NE(target.at_most.has_value(), target.at_least.has_value()) << target.name;
       for (const auto& way : target.over) EXPECT_TRUE(is_way(way)) << target.name << ": " << way;
       for (const auto& key : target.figures) EXPECT_NE(find_figure(key), nullptr) << key;
     }
-    for (const Sweep& sweep : plan->sweeps) {
-      for (const auto& way : sweep.ways) EXPECT_TRUE(is_way(way)) << sweep.name << ": " << way;
-      for (const auto& key : sweep.figures) EXPECT_NE(find_figure(key), nullptr) << key;
+    for (const Drawing& drawing : plan->drawings) {
+      EXPECT_FALSE(drawing.ways.empty()) << drawing.name;
+      for (const auto& way : drawing.ways) EXPECT_TRUE(is_way(way)) << drawing.name << ": " << way;
+      EXPECT_NE(find_figure(drawing.figure), nullptr) << drawing.name;
+      const std::size_t run = std::ranges::count_if(drawing.scenarios, [&](const auto& name) {
+        return std::ranges::find(plan->scenarios, name, &Scenario::name) != plan->scenarios.end();
+      });
+      if (std::string(size) == "full") {
+        EXPECT_EQ(run, drawing.scenarios.size()) << drawing.name;
+      }
     }
   }
 }
