@@ -89,24 +89,27 @@ http::Response response_to(live::Setback setback, const std::string& so_far, con
   return {.status = kInternalError, .body = http::error_body(error.message)};
 }
 
-/// Why the default policy suspends no job; "" if it does. Too little host memory would fill with
-/// jobs that no newcomer lets go on (doc/adr/0024).
+/// Host memory for suspended jobs, in memory of the GPUs. Too little would fill with jobs that no
+/// newcomer lets go on (doc/adr/0024).
+constexpr std::int64_t kRoomToTakeTurns = 2;
+
+/// Why the default policy suspends no job; "" if it does.
 std::string why_no_turns(const Options& options, const Machine& machine) {
   if (!machine.no_suspension.empty()) return "jobs cannot be suspended: " + machine.no_suspension;
   if (options.preempt_by != PreemptBy::Suspend) return "preempt_by is not suspend";
   Bytes held{0};
   for (const GpuSpec& gpu : machine.cluster.gpus()) held += gpu.capacity;
   const Bytes room = room_for_suspended(options, machine);
-  if (room >= held) return "";
-  return "suspended jobs may have " + to_text(room) + " of host memory, and the GPUs hold " +
-         to_text(held);
+  if (room >= kRoomToTakeTurns * held) return "";
+  return "suspended jobs may have " + to_text(room) + " of host memory, less than twice the " +
+         to_text(held) + " of the GPUs";
 }
 
 Expected<void> settle_policy(Options& options, const Machine& machine) {
   const std::string why = why_no_turns(options, machine);
   options.rules.policy = why.empty() ? "turns" : "headroom";
   options.policy_because =
-      why.empty() ? "jobs can be suspended, to host memory for all that the GPUs hold" : why;
+      why.empty() ? "jobs can be suspended, to host memory for twice what the GPUs hold" : why;
   return complete_policy(options);
 }
 
