@@ -255,7 +255,7 @@ Expected<std::string> live_section(const Json& live) {
            "do;\n"
            "*fifo* promises memory, strictly first come, first served; *exclusive* gives each "
            "job\n"
-           "GPUs of its own; *headroom* is berth's default.\n";
+           "GPUs of its own; *headroom* is berth's default where jobs cannot be suspended.\n";
   } catch (const Json::exception& error) {  // of the library: a key that is not there
     return fail(ErrorCode::BadData, std::string("is no live evaluation: ") + error.what());
   }

@@ -18,7 +18,7 @@ sim::Options options_of(const Way& way, std::int64_t interference_percent) {
       .settings = {.admission = {.mode = way.admission}},
       .told = sim::Told::Learned,
       .rates = {.share = sim::ShareModel::Duty, .interference = interference_percent * 10'000},
-      .costs = {.start = kStartLatency, .can_suspend = false},
+      .costs = {.start = kStartLatency},  // an emulated GPU is left and entered in no time
       .memory = {.is_on = true, .retries = 0},
       .programs = sim::Programs::Name,
       .probe_every = kProbe};

@@ -39,8 +39,8 @@ std::string shown(const StudyFigure& figure, const std::optional<sim::Interval>&
 /// evaluation.md. In the text,
 ///   `{{SCENARIO WAY FIGURE}}` is a mean,
 ///   `{{SCENARIO WAY FIGURE over SET}}` a ratio_of() to the ways of a set or to a way,
-///   `{{drawing NAME}}`, `{{targets}}`, `{{losses WAY}}`, `{{parts WAY SET}}`, `{{causes}}`, `{{live}}`
-///   are these sections, `{{made}}`, `{{runs}}`, `{{scenarios}}`, `{{size}}` words.
+///   `{{drawing NAME}}`, `{{targets}}`, `{{parts WAY SET}}`, `{{causes}}`, `{{live}}` are these,
+///   `{{made}}`, `{{runs}}`, `{{scenarios}}`, `{{size}}` words.
 /// What was not run is `not run`. Errors: BadData for anything else in such braces.
 Expected<std::string> written(const StudyDocument& document);
 

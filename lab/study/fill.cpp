@@ -47,12 +47,6 @@ std::string image_of(const StudyDocument& document, const std::string& name) {
   return "![" + found->words + "](evaluation/" + name + ".svg)";
 }
 
-const char* rivals_of(const std::string& way) {
-  const auto* const found =
-      std::ranges::find_if(kJudgedWays, [&](const JudgedWay& one) { return way == one.name; });
-  return found == std::end(kJudgedWays) ? nullptr : found->rivals;
-}
-
 std::string words_in(const StudyDocument& document, const std::string& word) {
   std::size_t runs = 0;
   for (const ScenarioResults& scenario : document.results.scenarios) {
@@ -75,9 +69,6 @@ Expected<std::string> asked_for(const StudyDocument& document, const std::string
     found = words_in(document, words[0]);
   } else if (words.size() == 2 && words[0] == "drawing") {
     found = image_of(document, words[1]);
-  } else if (words.size() == 2 && words[0] == "losses" && rivals_of(words[1]) != nullptr) {
-    found = losses_table(balances(document.results, words[1],
-                                  ways_in(document.plan, rivals_of(words[1]), words[1])));
   } else if (words.size() == 3 && words[0] == "parts") {
     found = parts_table(document, words[1], words[2]);
   } else if ((words.size() == 3 || (words.size() == 5 && words[3] == "over")) &&

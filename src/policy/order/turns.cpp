@@ -63,8 +63,7 @@ constexpr About kTurns{
     .differs = "Nothing to compare with: it is not published elsewhere.",
     .cost = "O(lanes + victims) per pass, O(users) every ten minutes.",
     .proof =
-        "None yet. doc/results/default.md compares it with `las`, `dlas` and what does not "
-        "preempt.",
+        "None yet. doc/evaluation.md compares it with `las`, `dlas` and what does not preempt.",
     .needs = {.preemption = true},
     .keys = kTurnsKeys};
 
