@@ -71,9 +71,9 @@ struct StudyPlan {
 
 /// The plan of this size. A `[[grid]]` is a scenario for each choice of one value from each of its
 /// axes, called by the names of the values. Targets and drawings name ways or sets of ways, targets
-/// also scenarios by a pattern such as `*-unknown`. `{jobs}` is filled in, and `{shared}` with the folder of public traces;
-/// scenarios that need that folder are left out if `shared` is "". Errors: BadData naming the file
-/// and the table.
+/// also scenarios by a pattern such as `*-unknown`. `{jobs}` is filled in, and `{shared}` with the
+/// folder of public traces; scenarios that need that folder are left out if `shared` is "". Errors:
+/// BadData naming the file and the table.
 Expected<StudyPlan> read_plan(std::string_view text, std::string_view file, std::string_view size,
                               std::string_view shared);
 

@@ -13,7 +13,7 @@ namespace berth::lab {
 struct StudyOptions {
   std::string size = "quick";
   std::string plan = "lab/study/study.toml";
-  std::string text = "lab/study/text.md";
+  std::string text = "lab/study/evaluation.md.in";
   std::string folder = "build/eval";  ///< Gets evaluation.json, .md and .html, and evaluation/.
   std::string live;                   ///< live.json of `berth-eval all`; "": there is none.
   std::string shared;                 ///< Folder with public traces; "": there are none.

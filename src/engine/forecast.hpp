@@ -2,9 +2,10 @@
 //
 // The copy gets the inputs of a perfect machine: launches succeed at once, jobs end when planned
 // (by time, not work, so elastic jobs on other numbers of GPUs are off), jobs give way in the time
-// that it takes to copy their memory, no job arrives, no node fails. The engine is not changed; the copy may run on another thread. A copy costs
-// Engine::restore(save()) with a fresh policy of the same name: O(jobs). The run costs one step of
-// the engine for every instant at which a job ends or the policy asks to be woken.
+// that it takes to copy their memory, no job arrives, no node fails. The engine is not changed; the
+// copy may run on another thread. A copy costs Engine::restore(save()) with a fresh policy of the
+// same name: O(jobs). The run costs one step of the engine for every instant at which a job ends or
+// the policy asks to be woken.
 #pragma once
 
 #include <cstdint>
