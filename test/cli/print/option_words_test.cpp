@@ -99,8 +99,7 @@ TEST(OptionWords, EachVerbHasTheOptionsOfTheTable) {
     EXPECT_TRUE(submit.contains(option)) << "berth submit: " << option;
     EXPECT_EQ(run.contains(option), field.option.verbs == FieldVerbs::RunAndSubmit)
         << "berth run: " << option;
-    EXPECT_EQ(update.contains(option), may_be_changed(field))
-        << "berth update: " << option;
+    EXPECT_EQ(update.contains(option), may_be_changed(field)) << "berth update: " << option;
   }
 }
 
