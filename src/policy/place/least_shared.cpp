@@ -24,9 +24,7 @@ constexpr About kLeastShared{
         "node whose chosen GPUs have the smallest sum of prices, the first among equals. "
         "A GPU with tenants is busy if it is in use for `share_below_percent` of the time or more, "
         "or if a tenant is known to slow the job down or to be slowed down by it. Foreign memory "
-        "above the guard band counts as a tenant; tenants of a GPU of which parts of compute were "
-        "stated do not, for a job that states its part. Whole GPUs are taken on the node with the "
-        "fewest "
+        "above the guard band counts as a tenant. Whole GPUs are taken on the node with the fewest "
         "free ones that has enough, the closest of them. A job larger than the largest node takes "
         "GPUs of the first nodes.",
     .reads =
@@ -68,22 +66,16 @@ class LeastShared final : public Placer {
       if (!node) return candidates.refusal();
       return candidates.take_closest(*node, candidates.wanted());
     }
-    return place_cheapest(ask, trial, candidates,
-                          [&](GpuId gpu) { return price_of(ask, gpu, trial); });
+    return place_cheapest(ask, trial, candidates, [&](GpuId gpu) { return price_of(gpu, trial); });
   }
   bool keeps_on_node() const override { return true; }
 
  private:
-  /// Jobs that state their parts of a GPU's compute do not slow each other: they fill it, which
-  /// leaves other GPUs to those that want one whole.
-  static bool is_divided(const Ask& ask, const GpuUse& use) {
-    return ask.request.gpu.milli > GpuMilli(0) && use.milli > GpuMilli(0);
-  }
-  Price price_of(const Ask& ask, GpuId gpu, const Trial& trial) const {
+  Price price_of(GpuId gpu, const Trial& trial) const {
     const GpuUse& use = trial.use().gpu(gpu);
     const GpuSpec& spec = trial.cluster().gpu(gpu);
     const bool foreign = use.tenants == 0 && !is_vacant(trial.use().admission(), spec, use);
-    const std::int32_t tenants = is_divided(ask, use) ? 0 : use.tenants + (foreign ? 1 : 0);
+    const std::int32_t tenants = use.tenants + (foreign ? 1 : 0);
     const bool busy = tenants > 0 && (use.utilisation >= busy_from_ || trial.is_avoided(gpu));
     return {.busy = busy ? 1 : 0, .tenants = tenants, .left = free_memory(gpu, trial)};
   }
