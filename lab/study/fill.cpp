@@ -18,14 +18,6 @@ std::vector<std::string> words_of(const std::string& text) {
   return words;
 }
 
-/// The ways of a set, or the one of this name.
-std::vector<std::string> ways_of(const StudyPlan& plan, const std::string& name,
-                                 const std::string& but) {
-  const auto is_named = [&](const StudyWay& way) { return way.name == name; };
-  if (std::ranges::any_of(plan.ways, is_named)) return {name};
-  return ways_in(plan, name, but);
-}
-
 std::string figure_of(const StudyDocument& document, const std::vector<std::string>& words) {
   const ScenarioResults* const scenario = document.results.find(words[0]);
   if (scenario == nullptr) return kNotRun;
@@ -35,8 +27,9 @@ std::string figure_of(const StudyDocument& document, const std::vector<std::stri
     const auto value = way == nullptr ? std::nullopt : way->figure(figure.key);
     return value ? shown(figure, sim::Interval{.mean = value->mean, .half = {}}) : kNotRun;
   }
-  const auto ratio =
-      ratio_of(*scenario, words[1], ways_of(document.plan, words[4], words[1]), figure);
+  auto over = ways_named(document.plan.ways, {words[4]});
+  std::erase(over, words[1]);
+  const auto ratio = ratio_of(*scenario, words[1], over, figure);
   return ratio ? number(ratio->value) : kNotRun;
 }
 

@@ -173,22 +173,6 @@ Expected<void> check_scenario(const Scenario& scenario, const std::string& where
                                       "': must have a name, a trace, a known machine and ways");
 }
 
-/// The ways of these names, and those of sets of these names.
-std::vector<std::string> ways_named(const std::vector<StudyWay>& ways,
-                                    const std::vector<std::string>& names) {
-  std::vector<std::string> found;
-  for (const std::string& name : names) {
-    const auto is_named = [&](const StudyWay& way) { return way.name == name; };
-    const bool is_way = std::ranges::any_of(ways, is_named);
-    for (const StudyWay& way : ways) {
-      const bool is_in = !is_way && std::ranges::find(way.sets, name) != way.sets.end();
-      if (is_in) found.push_back(way.name);
-    }
-    if (is_way) found.push_back(name);
-  }
-  return found;
-}
-
 /// With the names that fit a pattern instead of it.
 std::vector<std::string> scenarios_named(const std::vector<Scenario>& scenarios,
                                          const std::vector<std::string>& names) {
@@ -213,6 +197,21 @@ bool is_wanted(const std::vector<std::string>& sizes, std::string_view size, boo
 }
 
 }  // namespace
+
+std::vector<std::string> ways_named(const std::vector<StudyWay>& ways,
+                                    const std::vector<std::string>& names) {
+  std::vector<std::string> found;
+  for (const std::string& name : names) {
+    const auto is_named = [&](const StudyWay& way) { return way.name == name; };
+    const bool is_way = std::ranges::any_of(ways, is_named);
+    for (const StudyWay& way : ways) {
+      const bool is_in = !is_way && std::ranges::find(way.sets, name) != way.sets.end();
+      if (is_in) found.push_back(way.name);
+    }
+    if (is_way) found.push_back(name);
+  }
+  return found;
+}
 
 std::string filled(std::string text, std::string_view name, std::string_view value) {
   for (std::size_t at = 0; (at = text.find(name, at)) != std::string::npos; at += value.size()) {

@@ -77,6 +77,10 @@ struct StudyPlan {
 Expected<StudyPlan> read_plan(std::string_view text, std::string_view file, std::string_view size,
                               std::string_view shared);
 
+/// The ways of these names, and those of sets of these names.
+std::vector<std::string> ways_named(const std::vector<StudyWay>& ways,
+                                    const std::vector<std::string>& names);
+
 /// `text` with every `{name}` replaced.
 std::string filled(std::string text, std::string_view name, std::string_view value);
 

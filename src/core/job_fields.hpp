@@ -230,8 +230,9 @@ inline constexpr auto kJobFields = [] {
        "Time from now by which the job should end.", "deadline"},
       {"suspend", Flag, kNoRange, "", UntilItEnds, IfSaid, kReadApart,
        FieldOption{"--suspend", "yes|no", When},
-       "Whether other jobs may run in its place while it is suspended; [yes; no for services, jobs "
-       "of several GPUs and at a terminal]"},
+       "Whether other jobs may run in its place while it is suspended; by default they may, but "
+       "not "
+       "of services, jobs of several GPUs and jobs at a terminal."},
       {"priority", Count, FieldRange{0, limits::kMostPriority}, "0", WhileItWaits, IfSaid,
        number_in<&JobSpec::priority>(), FieldOption{"--priority", "N", When},
        "Larger goes first among your own waiting jobs, and under policy priority among all.",

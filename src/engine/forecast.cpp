@@ -30,8 +30,8 @@ Duration time_to_leave(const Job& job, const Cluster& cluster, const GiveWay& ho
     its += share.charge;
     most = std::max(most, its);
   }
-  return how.at_least + Duration(static_cast<std::int64_t>(1e6 * static_cast<double>(most.raw()) /
-                                                           static_cast<double>(how.rate.raw())));
+  return how.at_least +
+         Duration(static_cast<std::int64_t>(Wide{most.raw()} * 1'000'000 / how.rate.raw()));
 }
 
 std::string text_of(const Forecast& found, bool has_outlived, bool gives_way) {
