@@ -18,7 +18,7 @@
 #include <sstream>
 #include <thread>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "daemon/cgroup.hpp"
 #include "daemon/loop/driver_thread.hpp"
 #include "emu/emulator.hpp"

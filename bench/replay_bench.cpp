@@ -7,7 +7,7 @@
 #include <optional>
 #include <sstream>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "policy/registry.hpp"
 #include "sim/estimates.hpp"
 #include "sim/simulator.hpp"

@@ -10,8 +10,8 @@
 #include <optional>
 #include <thread>
 
-#include "core/text.hpp"
-#include "core/words.hpp"
+#include "core/text/text.hpp"
+#include "core/text/words.hpp"
 #include "lab/live.hpp"
 #include "lab/report.hpp"
 #include "lab/view.hpp"

@@ -14,7 +14,7 @@
 #include <thread>
 #include <type_traits>
 
-#include "core/words.hpp"
+#include "core/text/words.hpp"
 #include "lab/live.hpp"
 #include "lab/report.hpp"
 #include "lab/simulated.hpp"

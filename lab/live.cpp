@@ -9,8 +9,8 @@
 #include <map>
 #include <thread>
 
-#include "core/text.hpp"
-#include "core/words.hpp"
+#include "core/text/text.hpp"
+#include "core/text/words.hpp"
 
 namespace berth::lab {
 

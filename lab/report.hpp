@@ -3,7 +3,7 @@
 
 #include <cstdio>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 
 namespace berth::lab {
 

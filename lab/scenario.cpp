@@ -5,7 +5,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "core/words.hpp"
+#include "core/text/words.hpp"
 #include "lab/live.hpp"
 #include "lab/report.hpp"
 #include "lab/simulated.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/time.hpp"
+#include "core/base/time.hpp"
 #include "trace/trace.hpp"
 
 namespace berth::lab {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/words.hpp"
+#include "core/text/words.hpp"
 #include "policy/registry.hpp"
 #include "sim/simulator.hpp"
 

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "lab/score.hpp"
 #include "lab/ways.hpp"
 

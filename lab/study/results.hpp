@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "lab/study/scorecard.hpp"
 #include "report/figures.hpp"
 

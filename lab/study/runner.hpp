@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "lab/study/plan.hpp"
 #include "lab/study/results.hpp"
 

@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "core/assert.hpp"
-#include "core/wide.hpp"
+#include "core/base/assert.hpp"
+#include "core/base/wide.hpp"
 
 namespace berth {
 

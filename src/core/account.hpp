@@ -7,10 +7,10 @@
 
 #include <cstdint>
 
-#include "core/ids.hpp"
-#include "core/limits.hpp"
-#include "core/time.hpp"
-#include "core/units.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/limits.hpp"
+#include "core/base/time.hpp"
+#include "core/base/units.hpp"
 
 namespace berth {
 

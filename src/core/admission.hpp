@@ -9,9 +9,9 @@
 #include <cstdint>
 
 #include "core/ask.hpp"
+#include "core/base/limits.hpp"
+#include "core/base/units.hpp"
 #include "core/cluster.hpp"
-#include "core/limits.hpp"
-#include "core/units.hpp"
 
 namespace berth {
 

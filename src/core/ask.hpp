@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/boxed.hpp"
+#include "core/base/boxed.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/time.hpp"
 #include "core/cluster.hpp"
-#include "core/ids.hpp"
 #include "core/request.hpp"
-#include "core/time.hpp"
 
 namespace berth {
 

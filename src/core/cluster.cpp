@@ -4,8 +4,8 @@
 #include <bit>
 #include <utility>
 
-#include "core/assert.hpp"
-#include "core/limits.hpp"
+#include "core/base/assert.hpp"
+#include "core/base/limits.hpp"
 
 namespace berth {
 

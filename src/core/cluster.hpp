@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/ids.hpp"
+#include "core/base/error.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/units.hpp"
 #include "core/link.hpp"
 #include "core/request.hpp"
-#include "core/units.hpp"
 
 namespace berth {
 

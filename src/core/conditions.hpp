@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "core/ids.hpp"
-#include "core/limits.hpp"
-#include "core/outcome.hpp"
-#include "core/time.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/limits.hpp"
+#include "core/base/outcome.hpp"
+#include "core/base/time.hpp"
 
 namespace berth {
 

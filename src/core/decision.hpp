@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "core/ask.hpp"
-#include "core/ids.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/time.hpp"
 #include "core/job.hpp"
-#include "core/time.hpp"
 #include "core/trial.hpp"
 
 namespace berth {

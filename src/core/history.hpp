@@ -10,10 +10,10 @@
 #include <span>
 #include <vector>
 
-#include "core/ids.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/time.hpp"
+#include "core/base/units.hpp"
 #include "core/job.hpp"
-#include "core/time.hpp"
-#include "core/units.hpp"
 
 namespace berth {
 

@@ -8,13 +8,13 @@
 #include <variant>
 #include <vector>
 
-#include "core/ids.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/time.hpp"
+#include "core/base/units.hpp"
 #include "core/job.hpp"
+#include "core/knowledge/speeds.hpp"
 #include "core/link.hpp"
 #include "core/settings.hpp"
-#include "core/speeds.hpp"
-#include "core/time.hpp"
-#include "core/units.hpp"
 
 namespace berth {
 

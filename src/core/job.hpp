@@ -9,15 +9,15 @@
 #include <vector>
 
 #include "core/ask.hpp"
-#include "core/assert.hpp"
-#include "core/boxed.hpp"
+#include "core/base/assert.hpp"
+#include "core/base/boxed.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/label.hpp"
+#include "core/base/outcome.hpp"
+#include "core/base/time.hpp"
+#include "core/base/units.hpp"
 #include "core/conditions.hpp"
-#include "core/ids.hpp"
-#include "core/label.hpp"
-#include "core/outcome.hpp"
 #include "core/request.hpp"
-#include "core/time.hpp"
-#include "core/units.hpp"
 
 namespace berth {
 

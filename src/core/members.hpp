@@ -7,13 +7,13 @@
 #include <tuple>
 
 #include "core/account.hpp"
-#include "core/codec.hpp"
-#include "core/company.hpp"
+#include "core/base/codec.hpp"
 #include "core/decision.hpp"
 #include "core/history.hpp"
 #include "core/input.hpp"
 #include "core/job.hpp"
-#include "core/past_runs.hpp"
+#include "core/knowledge/company.hpp"
+#include "core/knowledge/past_runs.hpp"
 #include "core/settings.hpp"
 
 namespace berth {

@@ -1,6 +1,6 @@
 #include "core/occupancy.hpp"
 
-#include "core/assert.hpp"
+#include "core/base/assert.hpp"
 
 namespace berth {
 

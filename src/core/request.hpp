@@ -5,7 +5,7 @@
 #include <compare>
 #include <cstdint>
 
-#include "core/units.hpp"
+#include "core/base/units.hpp"
 
 namespace berth {
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "core/assert.hpp"
+#include "core/base/assert.hpp"
 
 namespace berth {
 

@@ -14,12 +14,12 @@
 #include <span>
 #include <vector>
 
+#include "core/base/ids.hpp"
+#include "core/base/time.hpp"
 #include "core/history.hpp"
-#include "core/ids.hpp"
 #include "core/input.hpp"
 #include "core/job.hpp"
-#include "core/past_runs.hpp"
-#include "core/time.hpp"
+#include "core/knowledge/past_runs.hpp"
 #include "core/view.hpp"
 
 namespace berth {

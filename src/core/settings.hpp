@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "core/admission.hpp"
-#include "core/ids.hpp"
-#include "core/time.hpp"
-#include "core/units.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/time.hpp"
+#include "core/base/units.hpp"
 
 namespace berth {
 

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "core/base/time.hpp"
+#include "core/base/units.hpp"
 #include "core/steady.hpp"
-#include "core/time.hpp"
-#include "core/units.hpp"
 
 namespace berth {
 

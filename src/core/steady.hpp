@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "core/base/units.hpp"
 #include "core/input.hpp"
-#include "core/units.hpp"
 
 namespace berth {
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/assert.hpp"
-#include "core/ids.hpp"
+#include "core/base/assert.hpp"
+#include "core/base/ids.hpp"
 #include "core/occupancy.hpp"
 
 namespace berth {

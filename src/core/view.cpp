@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/assert.hpp"
+#include "core/base/assert.hpp"
 
 namespace berth {
 

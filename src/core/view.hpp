@@ -11,18 +11,18 @@
 #include <vector>
 
 #include "core/account.hpp"
+#include "core/base/id_map.hpp"
+#include "core/base/limits.hpp"
+#include "core/base/rng.hpp"
+#include "core/base/time.hpp"
 #include "core/cluster.hpp"
-#include "core/company.hpp"
 #include "core/history.hpp"
-#include "core/id_map.hpp"
 #include "core/job.hpp"
+#include "core/knowledge/company.hpp"
+#include "core/knowledge/past_runs.hpp"
+#include "core/knowledge/speeds.hpp"
 #include "core/ledger.hpp"
-#include "core/limits.hpp"
-#include "core/past_runs.hpp"
-#include "core/rng.hpp"
 #include "core/settings.hpp"
-#include "core/speeds.hpp"
-#include "core/time.hpp"
 #include "core/trial.hpp"
 
 namespace berth {

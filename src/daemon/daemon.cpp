@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/limits.hpp"
-#include "core/text.hpp"
+#include "core/base/limits.hpp"
+#include "core/text/text.hpp"
 #include "daemon/answers/row.hpp"
 #include "daemon/attempts/launcher.hpp"
 #include "daemon/settings/config.hpp"

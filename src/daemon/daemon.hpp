@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "daemon/answers/forecaster.hpp"
 #include "daemon/answers/present.hpp"
 #include "daemon/attempts/logs.hpp"

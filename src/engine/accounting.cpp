@@ -1,9 +1,9 @@
 // State changes that inputs and decisions share: grants and releases, time and service, ends.
 #include <algorithm>
 
-#include "core/assert.hpp"
-#include "core/limits.hpp"
-#include "core/wide.hpp"
+#include "core/base/assert.hpp"
+#include "core/base/limits.hpp"
+#include "core/base/wide.hpp"
 #include "engine/engine.hpp"
 #include "engine/possible.hpp"
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "core/words.hpp"
+#include "core/text/words.hpp"
 
 namespace berth {
 

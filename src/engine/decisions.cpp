@@ -1,7 +1,7 @@
 // The last gate: each decision is checked against the engine's own books, then applied.
 #include <algorithm>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "engine/engine.hpp"
 
 namespace berth {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "core/handle.hpp"
+#include "core/text/handle.hpp"
 #include "engine/awaited.hpp"
 #include "engine/engine.hpp"
 #include "engine/possible.hpp"

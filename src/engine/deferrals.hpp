@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/ids.hpp"
+#include "core/base/time.hpp"
 #include "core/conditions.hpp"
-#include "core/ids.hpp"
 #include "core/job.hpp"
-#include "core/time.hpp"
 
 namespace berth {
 

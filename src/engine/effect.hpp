@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include "core/base/ids.hpp"
 #include "core/decision.hpp"
-#include "core/ids.hpp"
 #include "core/job.hpp"
 
 namespace berth {

@@ -1,6 +1,6 @@
 #include "engine/engine.hpp"
 
-#include "core/assert.hpp"
+#include "core/base/assert.hpp"
 
 namespace berth {
 

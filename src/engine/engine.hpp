@@ -17,10 +17,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/bytes.hpp"
+#include "core/base/bytes.hpp"
+#include "core/base/error.hpp"
 #include "core/cluster.hpp"
 #include "core/decision.hpp"
-#include "core/error.hpp"
 #include "core/input.hpp"
 #include "core/view.hpp"
 #include "engine/deferrals.hpp"

@@ -5,8 +5,8 @@
 #include <iterator>
 #include <tuple>
 
-#include "core/handle.hpp"
-#include "core/text.hpp"
+#include "core/text/handle.hpp"
+#include "core/text/text.hpp"
 
 namespace berth {
 

@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "core/run_estimate.hpp"
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "engine/explain.hpp"
 #include "policy/kit/classes.hpp"
 

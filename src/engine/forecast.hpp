@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/handle.hpp"
-#include "core/prediction_errors.hpp"
+#include "core/knowledge/prediction_errors.hpp"
+#include "core/text/handle.hpp"
 #include "engine/engine.hpp"
 #include "engine/leaving.hpp"
 

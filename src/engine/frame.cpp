@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/limits.hpp"
+#include "core/base/limits.hpp"
 #include "engine/awaited.hpp"
 #include "engine/possible.hpp"
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "core/admission.hpp"
-#include "core/limits.hpp"
-#include "core/wide.hpp"
+#include "core/base/limits.hpp"
+#include "core/base/wide.hpp"
 
 namespace berth {
 

@@ -2,7 +2,7 @@
 // that is gone) change nothing: late, duplicate and reordered reports are normal.
 #include <algorithm>
 
-#include "core/assert.hpp"
+#include "core/base/assert.hpp"
 #include "core/run_estimate.hpp"
 #include "engine/engine.hpp"
 #include "engine/possible.hpp"

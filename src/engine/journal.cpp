@@ -1,6 +1,6 @@
 #include "engine/journal.hpp"
 
-#include "core/codec.hpp"
+#include "core/base/codec.hpp"
 #include "core/members.hpp"
 
 namespace berth {

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/error.hpp"
+#include "core/base/time.hpp"
 #include "core/decision.hpp"
-#include "core/error.hpp"
 #include "core/input.hpp"
-#include "core/time.hpp"
 
 namespace berth {
 

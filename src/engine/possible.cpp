@@ -5,8 +5,8 @@
 
 #include "core/account.hpp"
 #include "core/admission.hpp"
-#include "core/limits.hpp"
-#include "core/text.hpp"
+#include "core/base/limits.hpp"
+#include "core/text/text.hpp"
 
 namespace berth {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/ids.hpp"
 #include "core/cluster.hpp"
-#include "core/ids.hpp"
 #include "core/input.hpp"
 #include "core/job.hpp"
 #include "core/request.hpp"
@@ -28,7 +28,7 @@ std::optional<std::string> why_impossible(JobId job, const Request& request,
 std::optional<std::string> why_senseless(const Request& request);
 
 /// Returns: nothing if a snapshot can hold what this job says, else the same. The doors let in
-/// nothing else (core/limits.hpp); this is for what came another way, as from another build's
+/// nothing else (core/base/limits.hpp); this is for what came another way, as from another build's
 /// journal.
 std::optional<std::string> why_unkeepable(JobId job, const JobSpec& spec);
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "core/codec.hpp"
+#include "core/base/codec.hpp"
 #include "engine/engine.hpp"
 #include "engine/frame.hpp"
 

@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/time.hpp"
+#include "core/base/error.hpp"
+#include "core/base/time.hpp"
 #include "gpu/port.hpp"
 
 namespace berth {

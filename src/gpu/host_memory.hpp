@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "core/error.hpp"
-#include "core/units.hpp"
+#include "core/base/error.hpp"
+#include "core/base/units.hpp"
 
 namespace berth {
 

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "core/limits.hpp"
+#include "core/base/limits.hpp"
 #include "gpu/host_memory.hpp"
 #include "gpu/nvml_links.hpp"
 

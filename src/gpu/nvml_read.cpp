@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/limits.hpp"
+#include "core/base/limits.hpp"
 #include "gpu/host_memory.hpp"
 
 namespace berth::nvml {

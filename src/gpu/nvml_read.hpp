@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "gpu/nvml_api.hpp"
 #include "gpu/port.hpp"
 

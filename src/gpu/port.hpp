@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
+#include "core/base/time.hpp"
+#include "core/base/units.hpp"
 #include "core/link.hpp"
-#include "core/time.hpp"
-#include "core/units.hpp"
 
 namespace berth {
 

@@ -10,9 +10,9 @@
 #include <optional>
 #include <variant>
 
+#include "core/base/time.hpp"
 #include "core/input.hpp"
 #include "core/steady.hpp"
-#include "core/time.hpp"
 #include "gpu/port.hpp"
 
 namespace berth {

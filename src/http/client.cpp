@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "http/outgoing.hpp"
 #include "http/parser.hpp"
 #include "http/socket.hpp"

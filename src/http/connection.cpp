@@ -9,7 +9,7 @@
 #include <charconv>
 #include <utility>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "http/exchange.hpp"
 
 namespace berth::http {

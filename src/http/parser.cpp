@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/assert.hpp"
+#include "core/base/assert.hpp"
 #include "http/beast.hpp"
 
 namespace berth::http {

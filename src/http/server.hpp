@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/time.hpp"
+#include "core/base/error.hpp"
+#include "core/base/time.hpp"
 
 namespace berth::http {
 

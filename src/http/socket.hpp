@@ -9,8 +9,8 @@
 #include <expected>
 #include <string>
 
-#include "core/error.hpp"
-#include "core/time.hpp"
+#include "core/base/error.hpp"
+#include "core/base/time.hpp"
 #include "http/server.hpp"
 #include "posix/descriptor.hpp"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "journal/mark.hpp"
 #include "journal/sqlite.hpp"
 #include "journal/store.hpp"

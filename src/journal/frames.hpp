@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 
 namespace berth::journal {
 

@@ -10,8 +10,8 @@
 #include <optional>
 #include <string>
 
-#include "core/error.hpp"
-#include "core/ids.hpp"
+#include "core/base/error.hpp"
+#include "core/base/ids.hpp"
 #include "posix/descriptor.hpp"
 
 namespace berth::journal {

@@ -4,7 +4,7 @@
 #include <ranges>
 #include <variant>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 
 namespace berth::journal {
 

@@ -7,7 +7,7 @@
 
 #include <span>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "journal/sqlite.hpp"
 #include "journal/store.hpp"
 

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <utility>
 
-#include "core/codec.hpp"
+#include "core/base/codec.hpp"
 #include "core/members.hpp"
 #include "journal/check.hpp"
 #include "journal/checksum.hpp"

@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "engine/engine.hpp"
 #include "engine/journal.hpp"
 #include "journal/store.hpp"

@@ -6,9 +6,9 @@
 #include <span>
 #include <string>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
+#include "core/base/time.hpp"
 #include "core/input.hpp"
-#include "core/time.hpp"
 #include "engine/effect.hpp"
 
 namespace berth::journal {

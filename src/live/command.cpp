@@ -5,9 +5,9 @@
 #include <set>
 #include <span>
 
-#include "core/codec.hpp"
-#include "core/fingerprint.hpp"
-#include "core/words.hpp"
+#include "core/base/codec.hpp"
+#include "core/knowledge/fingerprint.hpp"
+#include "core/text/words.hpp"
 #include "live/sessions.hpp"
 #include "live/telling_words.hpp"
 

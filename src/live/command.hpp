@@ -11,9 +11,9 @@
 #include <tuple>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/ids.hpp"
-#include "core/time.hpp"
+#include "core/base/error.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/time.hpp"
 #include "shim/order.hpp"
 
 namespace berth::live {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 
 namespace berth::live {
 

@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "core/input.hpp"
 #include "engine/effect.hpp"
 #include "live/failed_starts.hpp"

@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/ids.hpp"
-#include "core/time.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/time.hpp"
 #include "core/view.hpp"
 
 namespace berth::live {

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/ids.hpp"
-#include "core/time.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/time.hpp"
 
 namespace berth::live {
 

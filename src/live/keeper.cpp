@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "engine/journal.hpp"
 
 namespace berth::live {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "core/input.hpp"
 #include "engine/engine.hpp"
 #include "journal/store.hpp"

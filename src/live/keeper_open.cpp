@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <system_error>
 
-#include "core/codec.hpp"
+#include "core/base/codec.hpp"
 #include "core/members.hpp"
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "engine/explain.hpp"
 #include "engine/journal.hpp"
 #include "engine/possible.hpp"

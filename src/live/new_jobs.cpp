@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/memory_estimate.hpp"
+#include "core/knowledge/memory_estimate.hpp"
 
 namespace berth::live {
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "core/input.hpp"
 #include "core/run_estimate.hpp"
 #include "core/settings.hpp"

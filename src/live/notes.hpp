@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "core/job.hpp"
 #include "core/view.hpp"
 #include "journal/store.hpp"

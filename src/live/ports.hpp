@@ -17,10 +17,10 @@
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
+#include "core/base/time.hpp"
 #include "core/input.hpp"
 #include "core/job.hpp"
-#include "core/time.hpp"
 #include "engine/engine.hpp"
 #include "gpu/probe.hpp"
 #include "live/command.hpp"

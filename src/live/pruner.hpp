@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "live/command.hpp"
 #include "live/keeper.hpp"
 

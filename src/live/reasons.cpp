@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 
 namespace berth::live {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <csignal>
 
-#include "core/handle.hpp"
-#include "core/text.hpp"
+#include "core/text/handle.hpp"
+#include "core/text/text.hpp"
 #include "live/command.hpp"
 
 namespace berth::live {

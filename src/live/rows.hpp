@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "core/input.hpp"
 #include "engine/engine.hpp"
 #include "journal/store.hpp"

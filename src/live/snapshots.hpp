@@ -11,7 +11,7 @@
 #include <memory>
 #include <optional>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "journal/store.hpp"
 #include "live/ports.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "core/units.hpp"
+#include "core/base/units.hpp"
 #include "engine/engine.hpp"
 
 namespace berth::live {

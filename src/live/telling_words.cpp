@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 
 namespace berth::live {
 

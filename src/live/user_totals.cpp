@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "live/command.hpp"
 
 namespace berth::live {

@@ -14,9 +14,9 @@
 #include <memory>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/limits.hpp"
-#include "core/units.hpp"
+#include "core/base/error.hpp"
+#include "core/base/limits.hpp"
+#include "core/base/units.hpp"
 #include "live/keeper.hpp"
 
 namespace berth::live {

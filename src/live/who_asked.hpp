@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/ids.hpp"
+#include "core/base/ids.hpp"
 #include "journal/store.hpp"
 
 namespace berth::live {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/time.hpp"
+#include "core/base/error.hpp"
+#include "core/base/time.hpp"
 #include "daemon/settings/options.hpp"
 #include "gpu/port.hpp"
 #include "gpu/probe.hpp"

@@ -5,8 +5,8 @@
 #include <charconv>
 #include <utility>
 
-#include "core/limits.hpp"
-#include "core/split.hpp"
+#include "core/base/limits.hpp"
+#include "core/base/split.hpp"
 
 namespace berth::node {
 

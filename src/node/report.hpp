@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/time.hpp"
-#include "core/units.hpp"
+#include "core/base/error.hpp"
+#include "core/base/time.hpp"
+#include "core/base/units.hpp"
 
 namespace berth::node {
 

@@ -5,9 +5,9 @@
 #include <optional>
 #include <utility>
 
-#include "core/amounts.hpp"
-#include "core/assert.hpp"
-#include "core/text.hpp"
+#include "core/base/assert.hpp"
+#include "core/text/amounts.hpp"
+#include "core/text/text.hpp"
 
 namespace berth {
 

@@ -15,9 +15,9 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/error.hpp"
+#include "core/base/event.hpp"
 #include "core/decision.hpp"
-#include "core/error.hpp"
-#include "core/event.hpp"
 #include "core/view.hpp"
 #include "policy/kit/classes.hpp"
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "policy/backfills.hpp"
 #include "policy/gates.hpp"
 #include "policy/policies.hpp"

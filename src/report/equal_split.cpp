@@ -1,6 +1,6 @@
 #include "report/equal_split.hpp"
 
-#include "core/wide.hpp"
+#include "core/base/wide.hpp"
 #include "sim/spread.hpp"
 
 namespace berth::sim {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/time.hpp"
+#include "core/base/time.hpp"
 
 namespace berth::sim {
 

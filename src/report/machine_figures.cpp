@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 
 namespace berth::sim {
 

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "trace/rows.hpp"
 
 namespace berth::sim {

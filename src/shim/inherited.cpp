@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <set>
 
-#include "core/fingerprint.hpp"
+#include "core/knowledge/fingerprint.hpp"
 
 namespace berth::shim {
 

@@ -12,9 +12,9 @@
 #include <tuple>
 #include <utility>
 
-#include "core/codec.hpp"
+#include "core/base/codec.hpp"
+#include "core/base/limits.hpp"
 #include "core/conditions.hpp"
-#include "core/limits.hpp"
 
 namespace berth::shim {
 

@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "shim/record.hpp"
 
 namespace berth::shim {

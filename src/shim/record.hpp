@@ -28,9 +28,9 @@
 #include <string>
 #include <string_view>
 
-#include "core/error.hpp"
-#include "core/ids.hpp"
-#include "core/time.hpp"
+#include "core/base/error.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/time.hpp"
 
 namespace berth::shim {
 

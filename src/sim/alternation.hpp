@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/rng.hpp"
-#include "core/time.hpp"
+#include "core/base/rng.hpp"
+#include "core/base/time.hpp"
 
 namespace berth::sim {
 

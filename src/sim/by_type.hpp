@@ -9,8 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/error.hpp"
 #include "core/cluster.hpp"
-#include "core/error.hpp"
 #include "sim/named_values.hpp"
 
 namespace berth::sim {

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "core/speeds.hpp"
-#include "core/time.hpp"
+#include "core/base/time.hpp"
+#include "core/knowledge/speeds.hpp"
 
 namespace berth::sim {
 

@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <span>
 
-#include "core/rate.hpp"
+#include "core/base/rate.hpp"
 
 namespace berth::sim {
 

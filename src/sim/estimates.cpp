@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "core/run_estimate.hpp"
 
 namespace berth::sim {

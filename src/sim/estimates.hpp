@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "core/history.hpp"
 #include "core/input.hpp"
-#include "core/past_runs.hpp"
+#include "core/knowledge/past_runs.hpp"
 #include "core/view.hpp"
 #include "sim/programs.hpp"
 #include "trace/trace.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "core/amounts.hpp"
+#include "core/text/amounts.hpp"
 #include "sim/named_values.hpp"
 
 namespace berth::sim {

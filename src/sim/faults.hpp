@@ -7,10 +7,10 @@
 #include <string_view>
 #include <variant>
 
+#include "core/base/error.hpp"
+#include "core/base/time.hpp"
 #include "core/cluster.hpp"
-#include "core/error.hpp"
 #include "core/input.hpp"
-#include "core/time.hpp"
 #include "sim/alternation.hpp"
 
 namespace berth::sim {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "core/amounts.hpp"
+#include "core/text/amounts.hpp"
 #include "sim/named_values.hpp"
 
 namespace berth::sim {

@@ -5,11 +5,11 @@
 #include <optional>
 #include <string_view>
 
+#include "core/base/error.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/time.hpp"
+#include "core/base/units.hpp"
 #include "core/cluster.hpp"
-#include "core/error.hpp"
-#include "core/ids.hpp"
-#include "core/time.hpp"
-#include "core/units.hpp"
 #include "sim/alternation.hpp"
 
 namespace berth::sim {

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/error.hpp"
-#include "core/time.hpp"
+#include "core/base/error.hpp"
+#include "core/base/time.hpp"
 #include "trace/trace.hpp"
 
 namespace berth::sim {

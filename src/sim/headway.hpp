@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/time.hpp"
+#include "core/base/time.hpp"
 
 namespace berth::sim {
 

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "core/ask.hpp"
+#include "core/base/time.hpp"
 #include "core/cluster.hpp"
 #include "core/input.hpp"
-#include "core/time.hpp"
 #include "trace/trace.hpp"
 
 namespace berth::sim {

@@ -6,7 +6,7 @@
 #include <map>
 #include <optional>
 
-#include "core/ids.hpp"
+#include "core/base/ids.hpp"
 #include "core/settings.hpp"
 #include "core/shrink.hpp"
 #include "policy/policy.hpp"

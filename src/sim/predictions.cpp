@@ -3,7 +3,7 @@
 #include <set>
 #include <utility>
 
-#include "core/assert.hpp"
+#include "core/base/assert.hpp"
 #include "engine/forecast.hpp"
 
 namespace berth::sim {

@@ -3,7 +3,8 @@
 //
 // Each prediction runs a copy of the engine forward, up to the start or to the forecast's own
 // bounds on steps and days. The run itself is not changed by it. Intervals are what berthd would
-// have told with each, from the errors of the predictions before it (core/prediction_errors.hpp).
+// have told with each, from the errors of the predictions before it
+// (core/knowledge/prediction_errors.hpp).
 #pragma once
 
 #include <cstdint>
@@ -12,9 +13,9 @@
 #include <optional>
 #include <vector>
 
-#include "core/ids.hpp"
-#include "core/prediction_errors.hpp"
-#include "core/time.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/time.hpp"
+#include "core/knowledge/prediction_errors.hpp"
 #include "policy/policy.hpp"
 
 namespace berth {

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/error.hpp"
+#include "core/base/time.hpp"
 #include "core/cluster.hpp"
-#include "core/error.hpp"
-#include "core/time.hpp"
 
 namespace berth::sim {
 

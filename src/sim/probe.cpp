@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "core/rate.hpp"
+#include "core/base/rate.hpp"
 #include "core/steady.hpp"
 
 namespace berth::sim {

@@ -9,9 +9,9 @@
 #include <set>
 #include <vector>
 
+#include "core/base/time.hpp"
 #include "core/cluster.hpp"
 #include "core/input.hpp"
-#include "core/time.hpp"
 
 namespace berth::sim {
 

@@ -1,6 +1,6 @@
 #include "sim/programs.hpp"
 
-#include "core/fingerprint.hpp"
+#include "core/knowledge/fingerprint.hpp"
 
 namespace berth::sim {
 

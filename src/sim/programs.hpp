@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/ids.hpp"
+#include "core/base/ids.hpp"
 #include "trace/trace.hpp"
 
 namespace berth::sim {

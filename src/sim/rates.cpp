@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "core/amounts.hpp"
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
+#include "core/text/amounts.hpp"
 #include "sim/duty.hpp"
 
 namespace berth::sim {

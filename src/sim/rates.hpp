@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/error.hpp"
+#include "core/base/rate.hpp"
 #include "core/cluster.hpp"
-#include "core/error.hpp"
-#include "core/rate.hpp"
-#include "core/speeds.hpp"
+#include "core/knowledge/speeds.hpp"
 #include "sim/tenants.hpp"
 #include "trace/trace.hpp"
 
@@ -44,7 +44,7 @@ struct RateModel {
 
 /// What policies know of these speeds, and the largest error of each figure.
 struct ToldSpeeds {
-  bool table = true;  ///< False: only what is learned from run times (core/company.hpp).
+  bool table = true;  ///< False: only what is learned from run times (core/knowledge/company.hpp).
   std::int64_t error_percent = 0;
 
   bool operator==(const ToldSpeeds&) const = default;

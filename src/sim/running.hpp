@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/ask.hpp"
-#include "core/time.hpp"
+#include "core/base/time.hpp"
 #include "sim/costs.hpp"
 #include "sim/options.hpp"
 #include "sim/rates.hpp"

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
+#include "core/base/error.hpp"
 #include "core/cluster.hpp"
-#include "core/error.hpp"
 #include "trace/trace.hpp"
 
 namespace berth::sim {

@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.hpp"
+#include "core/base/time.hpp"
 #include "core/cluster.hpp"
-#include "core/error.hpp"
-#include "core/time.hpp"
 #include "policy/policy.hpp"
 #include "sim/memory.hpp"
 #include "sim/options.hpp"

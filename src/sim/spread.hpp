@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/time.hpp"
+#include "core/base/time.hpp"
 
 namespace berth::sim {
 

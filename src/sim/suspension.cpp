@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
-#include "core/amounts.hpp"
-#include "core/rng.hpp"
-#include "core/wide.hpp"
+#include "core/base/rng.hpp"
+#include "core/base/wide.hpp"
+#include "core/text/amounts.hpp"
 
 namespace berth::sim {
 

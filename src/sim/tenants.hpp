@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "core/base/ids.hpp"
 #include "core/cluster.hpp"
-#include "core/ids.hpp"
 
 namespace berth::sim {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/rate.hpp"
+#include "core/base/rate.hpp"
 #include "sim/spread.hpp"
 
 namespace berth::sim {

@@ -5,11 +5,11 @@
 #include <span>
 #include <vector>
 
-#include "core/ids.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/time.hpp"
+#include "core/base/units.hpp"
+#include "core/base/wide.hpp"
 #include "core/request.hpp"
-#include "core/time.hpp"
-#include "core/units.hpp"
-#include "core/wide.hpp"
 #include "sim/window.hpp"
 
 namespace berth::sim {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/error.hpp"
 #include "core/cluster.hpp"
-#include "core/error.hpp"
 #include "sim/simulator.hpp"
 #include "trace/trace.hpp"
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/amounts.hpp"
+#include "core/text/amounts.hpp"
 #include "sim/by_type.hpp"
 #include "sim/heading.hpp"
 #include "trace/csv.hpp"

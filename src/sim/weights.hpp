@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/ids.hpp"
+#include "core/base/error.hpp"
+#include "core/base/ids.hpp"
 #include "trace/trace.hpp"
 
 namespace berth::sim {

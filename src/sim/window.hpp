@@ -1,7 +1,7 @@
 // An interval of a run's time.
 #pragma once
 
-#include "core/time.hpp"
+#include "core/base/time.hpp"
 
 namespace berth::sim {
 

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "core/rate.hpp"
-#include "core/time.hpp"
+#include "core/base/rate.hpp"
+#include "core/base/time.hpp"
 
 namespace berth::sim {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "slurm/orders.hpp"
 #include "slurm/records.hpp"
 

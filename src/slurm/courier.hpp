@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/time.hpp"
+#include "core/base/error.hpp"
+#include "core/base/time.hpp"
 #include "slurm/client.hpp"
 
 namespace berth::slurm {

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string_view>
 
-#include "core/split.hpp"
+#include "core/base/split.hpp"
 #include "slurm/texts.hpp"
 
 namespace berth::slurm {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "daemon/attempts/stand_in.hpp"
 
 namespace berth::slurm {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.hpp"
 #include "core/cluster.hpp"
-#include "core/error.hpp"
 #include "core/job.hpp"
 #include "gpu/port.hpp"
 #include "slurm/records.hpp"

@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "core/time.hpp"
-#include "core/units.hpp"
+#include "core/base/time.hpp"
+#include "core/base/units.hpp"
 #include "slurm/records.hpp"
 
 namespace berth::slurm {

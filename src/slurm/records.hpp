@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "core/ids.hpp"
-#include "core/outcome.hpp"
-#include "core/time.hpp"
-#include "core/units.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/outcome.hpp"
+#include "core/base/time.hpp"
+#include "core/base/units.hpp"
 
 namespace berth::slurm {
 

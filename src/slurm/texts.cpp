@@ -1,9 +1,9 @@
 #include "slurm/texts.hpp"
 
-#include "core/amounts.hpp"
-#include "core/split.hpp"
-#include "core/text.hpp"
-#include "core/words.hpp"
+#include "core/base/split.hpp"
+#include "core/text/amounts.hpp"
+#include "core/text/text.hpp"
+#include "core/text/words.hpp"
 
 namespace berth::slurm {
 

@@ -14,9 +14,9 @@
 #include <system_error>
 #include <vector>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
+#include "core/base/units.hpp"
 #include "core/job.hpp"
-#include "core/units.hpp"
 
 namespace berth::slurm {
 

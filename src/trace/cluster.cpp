@@ -2,7 +2,7 @@
 #include <charconv>
 #include <vector>
 
-#include "core/speeds.hpp"
+#include "core/knowledge/speeds.hpp"
 #include "trace/rows.hpp"
 
 namespace berth::trace {

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/time.hpp"
+#include "core/base/error.hpp"
+#include "core/base/time.hpp"
 
 namespace berth::trace {
 

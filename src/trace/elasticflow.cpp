@@ -1,6 +1,6 @@
 // ElasticFlow (Gu et al., ASPLOS 2023): jobs of Microsoft's ITP clusters, raw or with a model and a
 // deadline, which counts on the clock of the submissions. A best-effort job has none.
-#include "core/scaling.hpp"
+#include "core/knowledge/scaling.hpp"
 #include "trace/rows.hpp"
 
 namespace berth::trace {

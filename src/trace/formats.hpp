@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/error.hpp"
 #include "core/cluster.hpp"
-#include "core/error.hpp"
 #include "trace/trace.hpp"
 
 namespace berth::trace {

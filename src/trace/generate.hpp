@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "trace/trace.hpp"
 
 namespace berth::trace {

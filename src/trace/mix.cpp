@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/wide.hpp"
+#include "core/base/wide.hpp"
 #include "trace/generate.hpp"
 #include "trace/rows.hpp"
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <map>
 
-#include "core/words.hpp"
+#include "core/text/words.hpp"
 #include "trace/mix.hpp"
 #include "trace/rows.hpp"
 #include "trace/toml_value.hpp"

@@ -4,10 +4,10 @@
 #include <array>
 #include <iterator>
 
-#include "core/limits.hpp"
-#include "core/scaling.hpp"
-#include "core/text.hpp"
-#include "core/words.hpp"
+#include "core/base/limits.hpp"
+#include "core/knowledge/scaling.hpp"
+#include "core/text/text.hpp"
+#include "core/text/words.hpp"
 #include "trace/rows.hpp"
 
 namespace berth::trace {

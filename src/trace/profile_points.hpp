@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/time.hpp"
+#include "core/base/error.hpp"
+#include "core/base/time.hpp"
 #include "trace/csv.hpp"
 
 namespace berth::trace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/limits.hpp"
+#include "core/base/limits.hpp"
 #include "trace/csv.hpp"
 #include "trace/formats.hpp"
 #include "trace/trace.hpp"

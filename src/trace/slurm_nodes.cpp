@@ -8,7 +8,7 @@
 #include <charconv>
 #include <map>
 
-#include "core/split.hpp"
+#include "core/base/split.hpp"
 #include "trace/rows.hpp"
 
 namespace berth::trace {

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "core/error.hpp"
-#include "core/speeds.hpp"
+#include "core/base/error.hpp"
+#include "core/knowledge/speeds.hpp"
 
 namespace berth::trace {
 

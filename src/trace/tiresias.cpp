@@ -1,7 +1,7 @@
 // The files of the Tiresias simulator (SymbioticLab/Tiresias): jobs and cluster.
 #include <algorithm>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "trace/rows.hpp"
 
 namespace berth::trace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "core/amounts.hpp"
+#include "core/text/amounts.hpp"
 #include "trace/rows.hpp"
 #include "trace/toml_value.hpp"
 

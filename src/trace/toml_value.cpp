@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/toml_bytes.hpp"
+#include "core/text/toml_bytes.hpp"
 
 namespace berth::trace {
 

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/error.hpp"
+#include "core/base/time.hpp"
 #include "core/cluster.hpp"
-#include "core/error.hpp"
 #include "core/job.hpp"
-#include "core/time.hpp"
 #include "trace/use_curve.hpp"
 
 namespace berth {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "core/text.hpp"
-#include "core/wide.hpp"
+#include "core/base/wide.hpp"
+#include "core/text/text.hpp"
 #include "trace/rows.hpp"
 
 namespace berth::trace {

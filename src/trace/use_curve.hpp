@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/time.hpp"
-#include "core/units.hpp"
+#include "core/base/time.hpp"
+#include "core/base/units.hpp"
 
 namespace berth::trace {
 

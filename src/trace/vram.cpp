@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/amounts.hpp"
+#include "core/text/amounts.hpp"
 #include "trace/rows.hpp"
 
 namespace berth::trace {

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/rng.hpp"
-#include "core/units.hpp"
+#include "core/base/error.hpp"
+#include "core/base/rng.hpp"
+#include "core/base/units.hpp"
 #include "trace/trace.hpp"
 
 namespace berth::trace {

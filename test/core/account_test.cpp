@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 
 namespace berth {
 namespace {

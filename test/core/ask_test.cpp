@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "core/view.hpp"
 
 namespace berth {

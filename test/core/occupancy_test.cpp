@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <map>
 
+#include "core/base/rng.hpp"
 #include "core/ledger.hpp"
-#include "core/rng.hpp"
 
 namespace berth {
 namespace {

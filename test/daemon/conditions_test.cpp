@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "daemon/dag.hpp"
 #include "daemon/rig.hpp"
 #include "support/paths.hpp"

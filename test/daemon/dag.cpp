@@ -8,7 +8,7 @@
 #include <sstream>
 #include <thread>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "support/paths.hpp"
 #include "support/process.hpp"
 

@@ -10,8 +10,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "core/job_fields.hpp"
-#include "core/limits.hpp"
+#include "core/base/limits.hpp"
+#include "core/text/job_fields.hpp"
 #include "daemon/requests/admit.hpp"
 #include "daemon/requests/requests.hpp"
 #include "daemon/rig.hpp"

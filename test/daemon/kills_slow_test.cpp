@@ -11,7 +11,7 @@
 #include <sstream>
 #include <thread>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "daemon/rig.hpp"
 #include "daemon/suspend_rig.hpp"
 #include "support/environment.hpp"

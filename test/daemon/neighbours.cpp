@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdio>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 
 namespace berth::test {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/time.hpp"
+#include "core/base/time.hpp"
 #include "support/process.hpp"
 
 namespace berth::test {

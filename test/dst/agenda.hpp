@@ -9,7 +9,7 @@
 #include <memory>
 #include <utility>
 
-#include "core/time.hpp"
+#include "core/base/time.hpp"
 
 namespace berth::dst {
 

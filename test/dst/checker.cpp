@@ -4,7 +4,7 @@
 #include <functional>
 #include <utility>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 
 namespace berth::dst {
 

@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "dst/fate.hpp"
 
 // The linker puts these between the tests and the system (--wrap).

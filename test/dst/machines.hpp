@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "core/job.hpp"
 #include "dst/plan.hpp"
 #include "dst/report.hpp"

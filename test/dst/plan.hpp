@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/rng.hpp"
 #include "core/cluster.hpp"
-#include "core/rng.hpp"
 #include "live/keeper.hpp"
 
 namespace berth::dst {

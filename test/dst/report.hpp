@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "dst/agenda.hpp"
 
 namespace berth::dst {

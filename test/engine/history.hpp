@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "engine/engine.hpp"
 #include "policy/registry.hpp"
 

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "engine/sample.hpp"
 
 namespace berth::test {

@@ -13,7 +13,7 @@
 #include <map>
 #include <set>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "engine/engine.hpp"
 #include "engine/rig.hpp"
 #include "policy/registry.hpp"

@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/codec.hpp"
+#include "core/base/codec.hpp"
 #include "core/members.hpp"
 
 namespace berth::test {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/limits.hpp"
+#include "core/base/limits.hpp"
 #include "engine/engine.hpp"
 #include "engine/history.hpp"
 #include "policy/registry.hpp"

@@ -8,7 +8,7 @@
 #include <functional>
 #include <set>
 
-#include "core/codec.hpp"
+#include "core/base/codec.hpp"
 #include "engine/engine.hpp"
 #include "engine/frame.hpp"
 #include "engine/history.hpp"

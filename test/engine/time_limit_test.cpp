@@ -4,7 +4,7 @@
 // Method: one job with a limit of 100 seconds, driven through its states at chosen instants.
 #include <gtest/gtest.h>
 
-#include "core/limits.hpp"
+#include "core/base/limits.hpp"
 #include "engine/rig.hpp"
 
 namespace berth::test {

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/error.hpp"
 #include "core/cluster.hpp"
-#include "core/error.hpp"
 #include "trace/trace.hpp"
 
 namespace berth::fgd {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/assert.hpp"
+#include "core/base/assert.hpp"
 #include "node/jobs.hpp"
 #include "node/report.hpp"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/assert.hpp"
+#include "core/base/assert.hpp"
 #include "daemon/settings/config.hpp"
 #include "emu/emulator.hpp"
 #include "engine/possible.hpp"

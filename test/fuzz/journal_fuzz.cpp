@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/assert.hpp"
-#include "core/bytes.hpp"
+#include "core/base/assert.hpp"
+#include "core/base/bytes.hpp"
 #include "engine/journal.hpp"
 
 namespace {

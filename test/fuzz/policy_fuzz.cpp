@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/assert.hpp"
+#include "core/base/assert.hpp"
 #include "policy/registry.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

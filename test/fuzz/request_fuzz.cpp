@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/assert.hpp"
+#include "core/base/assert.hpp"
 #include "daemon/answers/queries.hpp"
 #include "daemon/attempts/hints.hpp"
 #include "daemon/attempts/reports.hpp"

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <string>
 
-#include "core/bytes.hpp"
+#include "core/base/bytes.hpp"
 #include "engine/history.hpp"
 #include "engine/journal.hpp"
 #include "engine/sample.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/assert.hpp"
+#include "core/base/assert.hpp"
 #include "shim/attach.hpp"
 #include "shim/order.hpp"
 #include "shim/proc.hpp"

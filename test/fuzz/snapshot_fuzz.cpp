@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/assert.hpp"
+#include "core/base/assert.hpp"
 #include "engine/restored.hpp"
 #include "fuzz/snapshot_seed.hpp"
 

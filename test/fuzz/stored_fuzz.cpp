@@ -12,8 +12,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/assert.hpp"
-#include "core/bytes.hpp"
+#include "core/base/assert.hpp"
+#include "core/base/bytes.hpp"
 #include "engine/engine.hpp"
 #include "engine/history.hpp"
 #include "engine/journal.hpp"

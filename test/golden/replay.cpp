@@ -4,8 +4,8 @@
 #include <map>
 #include <queue>
 
-#include "core/text.hpp"
-#include "core/words.hpp"
+#include "core/text/text.hpp"
+#include "core/text/words.hpp"
 #include "engine/engine.hpp"
 #include "golden/scenario.hpp"
 #include "policy/registry.hpp"

@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 
-#include "core/words.hpp"
+#include "core/text/words.hpp"
 #include "trace/trace.hpp"
 
 namespace berth::golden {

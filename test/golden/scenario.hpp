@@ -27,11 +27,11 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/error.hpp"
+#include "core/base/time.hpp"
 #include "core/cluster.hpp"
-#include "core/error.hpp"
 #include "core/input.hpp"
 #include "core/settings.hpp"
-#include "core/time.hpp"
 
 namespace berth::golden {
 

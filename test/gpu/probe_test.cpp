@@ -8,7 +8,7 @@
 
 #include <map>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "fake/gpu_port.hpp"
 
 namespace berth {

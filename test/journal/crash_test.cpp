@@ -13,7 +13,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "journal/store.hpp"
 #include "journal/support.hpp"
 #include "support/paths.hpp"

@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "journal/mark.hpp"
 #include "journal/store.hpp"
 #include "journal/support.hpp"

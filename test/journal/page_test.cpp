@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/bytes.hpp"
+#include "core/base/bytes.hpp"
 #include "engine/journal.hpp"
 #include "engine/sample.hpp"
 #include "journal/store.hpp"
@@ -27,7 +27,7 @@ TEST(JournalPage, HasTheNumbersOfToday) {
 /// A state that another build of the same layout wrote would be read as what it is not.
 TEST(JournalLayout, IsRaisedWhereAMemberChanges) {
   constexpr const char* kHow =
-      "raise kLayout with an overload for the members of before (core/codec.hpp), then run "
+      "raise kLayout with an overload for the members of before (core/base/codec.hpp), then run "
       "fuzz_seeds";
   const auto in_tree = [](const char* name) {
     return read_file(source_dir() / "test/fuzz/corpus/journal" / name).substr(1);

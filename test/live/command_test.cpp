@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 
 namespace berth::live {
 namespace {

@@ -13,9 +13,9 @@
 #include <functional>
 #include <set>
 
-#include "core/bytes.hpp"
-#include "core/limits.hpp"
-#include "core/rng.hpp"
+#include "core/base/bytes.hpp"
+#include "core/base/limits.hpp"
+#include "core/base/rng.hpp"
 #include "engine/journal.hpp"
 #include "journal/verify.hpp"
 #include "live/host.hpp"

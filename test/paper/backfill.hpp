@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "policy/registry.hpp"
 #include "sim/simulator.hpp"
 

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "policy/registry.hpp"
 #include "sim/simulator.hpp"
 #include "trace/formats.hpp"

@@ -10,7 +10,7 @@
 #include <map>
 #include <set>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "engine/hint.hpp"
 #include "policy/registry.hpp"
 #include "property/world.hpp"

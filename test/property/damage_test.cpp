@@ -9,7 +9,7 @@
 
 #include <filesystem>
 
-#include "core/codec.hpp"
+#include "core/base/codec.hpp"
 #include "engine/frame.hpp"
 #include "engine/history.hpp"
 #include "engine/restored.hpp"

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <map>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "policy/registry.hpp"
 #include "property/world.hpp"
 

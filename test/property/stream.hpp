@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "engine/engine.hpp"
 #include "policy/registry.hpp"
 

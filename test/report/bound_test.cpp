@@ -9,7 +9,7 @@
 #include <map>
 #include <utility>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "policy/registry.hpp"
 #include "property/registered.hpp"
 #include "report/metrics.hpp"

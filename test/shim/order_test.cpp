@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/bytes.hpp"
+#include "core/base/bytes.hpp"
 
 namespace berth::shim {
 namespace {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 
 namespace berth::sim {
 namespace {

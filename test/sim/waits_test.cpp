@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "policy/registry.hpp"
 #include "report/metrics.hpp"
 #include "sim/simulator.hpp"

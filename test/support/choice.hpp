@@ -10,7 +10,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 
 namespace berth::test {
 

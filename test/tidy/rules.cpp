@@ -16,7 +16,7 @@ struct Ban {
 };
 
 constexpr std::string_view kTime = "time is the `now` that step() is given";
-constexpr std::string_view kChance = "use core/rng.hpp, seeded by the view or the run";
+constexpr std::string_view kChance = "use core/base/rng.hpp, seeded by the view or the run";
 constexpr std::string_view kWait = "ask for a wake-up with `wake_at`";
 constexpr std::string_view kPrint = "return text; the shell prints";
 constexpr std::string_view kThread = "threads exist only in shells";
@@ -61,7 +61,7 @@ constexpr std::size_t kMostHeaderLines = 10;
 bool is_below_shells(const Source& source) {
   constexpr std::array levels = {"core", "policy", "engine", "trace", "sim", "report", "live"};
   if (!is_cpp(source) || part(source.path, 0) != "src") return false;
-  if (source.path == "src/core/assert.cpp") return false;  // its last words go to stderr
+  if (source.path == "src/core/base/assert.cpp") return false;  // its last words go to stderr
   return std::ranges::find(levels, part(source.path, 1)) != levels.end();
 }
 
@@ -170,7 +170,7 @@ Findings long_lines(const Source& source) {
 }
 
 Findings macros(const Source& source) {
-  if (!is_cpp(source) || source.path == "src/core/assert.hpp") return {};
+  if (!is_cpp(source) || source.path == "src/core/base/assert.hpp") return {};
   Findings findings;
   const std::string code = code_only(source.text);
   const auto lines = lines_of(code);

@@ -47,7 +47,7 @@ TEST(Levels, RefusesAnIncludeThatPointsRight) {
               ElementsAre(finds(2, "core may not include policy/policy.hpp")));
   EXPECT_THAT(levels({"src/sim/a.cpp", "#include \"daemon/loop/loop.hpp\"\n"}, kLevels), SizeIs(1));
   EXPECT_THAT(levels({"src/cli/a.cpp", "#include \"engine/engine.hpp\"\n"}, kLevels), SizeIs(1));
-  EXPECT_THAT(levels({"emu/a.cpp", "#include \"core/units.hpp\"\n"}, kLevels), SizeIs(1));
+  EXPECT_THAT(levels({"emu/a.cpp", "#include \"core/base/units.hpp\"\n"}, kLevels), SizeIs(1));
   EXPECT_THAT(levels({"src/core/a.cpp", "#include \"emu/a.hpp\"\n"}, kLevels), SizeIs(1));
   EXPECT_THAT(levels({"src/new/a.cpp", ""}, kLevels), ElementsAre(finds(0, "in no level")));
 }
@@ -125,8 +125,8 @@ TEST(BannedCalls, NamesTheReplacement) {
                           finds(1, "::now( is banned here")));
   EXPECT_THAT(in_policy("x;\nstd::chrono::steady_clock::time_point t;"),
               ElementsAre(finds(2, "time is the `now`")));
-  EXPECT_THAT(in_policy("int n = rand();"), ElementsAre(finds(1, "core/rng.hpp")));
-  EXPECT_THAT(in_policy("std::random_device d;"), ElementsAre(finds(1, "core/rng.hpp")));
+  EXPECT_THAT(in_policy("int n = rand();"), ElementsAre(finds(1, "core/base/rng.hpp")));
+  EXPECT_THAT(in_policy("std::random_device d;"), ElementsAre(finds(1, "core/base/rng.hpp")));
   EXPECT_THAT(in_policy("getenv(name);"), ElementsAre(finds(1, "take it as a setting")));
   EXPECT_THAT(in_policy("sleep(1);"), ElementsAre(finds(1, "wake_at")));
   EXPECT_THAT(in_policy("std::this_thread::sleep_for(d);"), ElementsAre(finds(1, "wake_at")));
@@ -140,7 +140,7 @@ TEST(BannedCalls, LeavesShellsCommentsAndLiteralsAlone) {
   EXPECT_THAT(banned_calls({"src/daemon/a.cpp", "sleep(1); getenv(x);"}), IsEmpty());
   EXPECT_THAT(banned_calls({"src/core/a.hpp", "// no sleep(), no rand()\n"}), IsEmpty());
   EXPECT_THAT(banned_calls({"src/core/a.hpp", "f(\"getenv\"); view.now(); operand();"}), IsEmpty());
-  EXPECT_THAT(banned_calls({"src/core/assert.cpp", "fprintf(stderr);"}), IsEmpty());
+  EXPECT_THAT(banned_calls({"src/core/base/assert.cpp", "fprintf(stderr);"}), IsEmpty());
 }
 
 TEST(PolicyHeaders, AreShort) {
@@ -181,7 +181,7 @@ TEST(Macros, OnlyTheAssertion) {
   EXPECT_THAT(macros({"src/core/a.hpp", "x\n#define A 1\n"}), ElementsAre(finds(2, "macro")));
   EXPECT_THAT(macros({"src/core/a.hpp", "#  define A 1\n"}), SizeIs(1));
   EXPECT_THAT(macros({"src/core/a.hpp", "// #define A 1\n#if defined(A)\n#endif\n"}), IsEmpty());
-  EXPECT_THAT(macros({"src/core/assert.hpp", "#define BERTH_ASSERT(x) x\n"}), IsEmpty());
+  EXPECT_THAT(macros({"src/core/base/assert.hpp", "#define BERTH_ASSERT(x) x\n"}), IsEmpty());
 }
 
 TEST(Waits, NeedAPermit) {

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "cli/print/json.hpp"
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "http/client.hpp"
 
 namespace CLI {

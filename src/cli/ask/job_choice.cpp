@@ -6,7 +6,7 @@
 #include <set>
 
 #include "cli/ask/job_filter.hpp"
-#include "core/handle.hpp"
+#include "core/text/handle.hpp"
 
 namespace berth::cli {
 

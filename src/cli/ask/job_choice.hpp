@@ -1,4 +1,4 @@
-// The jobs that a verb is about: handles (core/handle.hpp), all of a user's.
+// The jobs that a verb is about: handles (core/text/handle.hpp), all of a user's.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "core/handle.hpp"
+#include "core/text/handle.hpp"
 
 namespace berth::cli {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cli/print/json.hpp"
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 
 namespace berth::cli {
 

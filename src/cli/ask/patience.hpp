@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/ask/daemon.hpp"
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 
 namespace berth::cli {
 

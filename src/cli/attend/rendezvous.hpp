@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "http/socket.hpp"
 
 namespace berth::cli {

@@ -8,7 +8,7 @@
 #include "cli/print/amounts.hpp"
 #include "cli/tell/gpu_text.hpp"
 #include "cli/tell/job_text.hpp"
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 
 namespace berth::cli {
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "core/amounts.hpp"
-#include "core/limits.hpp"
+#include "core/base/limits.hpp"
+#include "core/text/amounts.hpp"
 
 namespace berth::cli {
 

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "core/error.hpp"
-#include "core/time.hpp"
+#include "core/base/error.hpp"
+#include "core/base/time.hpp"
 
 namespace berth::cli {
 

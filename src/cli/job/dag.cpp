@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "cli/job/script.hpp"
-#include "core/amounts.hpp"
+#include "core/text/amounts.hpp"
 #include "trace/toml_value.hpp"
 
 namespace berth::cli {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "cli/job/submission.hpp"
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 
 namespace berth::cli {
 

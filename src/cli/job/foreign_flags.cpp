@@ -7,8 +7,8 @@
 #include <limits>
 #include <optional>
 
-#include "core/amounts.hpp"
-#include "core/job_fields.hpp"
+#include "core/text/amounts.hpp"
+#include "core/text/job_fields.hpp"
 
 namespace berth::cli {
 

@@ -12,8 +12,8 @@
 #include <span>
 #include <string_view>
 
-#include "core/limits.hpp"
-#include "core/sha256.hpp"
+#include "core/base/limits.hpp"
+#include "core/base/sha256.hpp"
 #include "posix/descriptor.hpp"
 
 namespace berth::cli {

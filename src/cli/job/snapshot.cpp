@@ -21,7 +21,7 @@
 #include <utility>
 
 #include "cli/print/amounts.hpp"
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "posix/descriptor.hpp"
 
 namespace berth::cli {

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "cli/job/submission.hpp"
-#include "core/error.hpp"
-#include "core/units.hpp"
+#include "core/base/error.hpp"
+#include "core/base/units.hpp"
 
 namespace berth::cli {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "cli/print/json.hpp"
-#include "core/error.hpp"
-#include "core/time.hpp"
+#include "core/base/error.hpp"
+#include "core/base/time.hpp"
 
 namespace CLI {
 class App;

@@ -10,7 +10,7 @@
 #include "cli/print/table_forms.hpp"
 #include "cli/print/verbs.hpp"
 #include "cli/tell/job_text.hpp"
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 
 namespace berth::cli {
 

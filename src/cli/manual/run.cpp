@@ -14,7 +14,7 @@
 #include "cli/print/option_words.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/verbs.hpp"
-#include "core/suggest.hpp"
+#include "core/base/suggest.hpp"
 #include "posix/streams.hpp"
 
 namespace berth::cli {

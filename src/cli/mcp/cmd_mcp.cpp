@@ -10,8 +10,8 @@
 #include "cli/print/table_forms.hpp"
 #include "cli/print/verbs.hpp"
 #include "cli/tell/job_text.hpp"
-#include "core/handle.hpp"
-#include "core/job_fields.hpp"
+#include "core/text/handle.hpp"
+#include "core/text/job_fields.hpp"
 
 namespace berth::cli {
 

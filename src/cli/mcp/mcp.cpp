@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/print/output.hpp"
-#include "core/suggest.hpp"
+#include "core/base/suggest.hpp"
 
 namespace berth::cli {
 

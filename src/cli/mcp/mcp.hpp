@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "cli/print/json.hpp"
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 
 namespace berth::cli {
 

@@ -1,11 +1,11 @@
-// Amounts as users type them (core/amounts.hpp) and read them.
+// Amounts as users type them (core/text/amounts.hpp) and read them.
 #pragma once
 
 #include <string>
 #include <string_view>
 
-#include "core/amounts.hpp"
-#include "core/time.hpp"
+#include "core/base/time.hpp"
+#include "core/text/amounts.hpp"
 
 namespace berth::cli {
 

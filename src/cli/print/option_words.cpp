@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/job_fields.hpp"
+#include "core/text/job_fields.hpp"
 
 namespace berth::cli {
 

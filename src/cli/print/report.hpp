@@ -1,7 +1,7 @@
 // The exit code of an error in process.
 #pragma once
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 
 namespace berth::cli {
 

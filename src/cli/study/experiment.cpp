@@ -10,7 +10,7 @@
 #include "cli/print/files.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/progress.hpp"
-#include "core/sha256.hpp"
+#include "core/base/sha256.hpp"
 #include "report/figures.hpp"
 #include "report/timeline.hpp"
 #include "trace/gzip.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/study/replay.hpp"
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "report/page.hpp"
 
 namespace berth::cli {

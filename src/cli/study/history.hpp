@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "trace/trace.hpp"
 
 namespace berth::cli {

@@ -5,7 +5,7 @@
 
 #include "cli/print/numbers.hpp"
 #include "cli/study/trace_input.hpp"
-#include "core/amounts.hpp"
+#include "core/text/amounts.hpp"
 #include "trace/speed_files.hpp"
 
 namespace berth::cli {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "sim/simulator.hpp"
 #include "trace/trace.hpp"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/print/verbs.hpp"
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "trace/trace.hpp"
 
 namespace berth::cli {

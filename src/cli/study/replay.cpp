@@ -10,8 +10,8 @@
 #include <set>
 
 #include "cli/print/numbers.hpp"
-#include "core/amounts.hpp"
-#include "core/words.hpp"
+#include "core/text/amounts.hpp"
+#include "core/text/words.hpp"
 #include "policy/registry.hpp"
 #include "sim/by_type.hpp"
 #include "sim/shards.hpp"

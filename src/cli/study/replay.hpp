@@ -10,8 +10,8 @@
 
 #include "cli/study/machine_options.hpp"
 #include "cli/study/trace_input.hpp"
+#include "core/base/error.hpp"
 #include "core/cluster.hpp"
-#include "core/error.hpp"
 #include "core/settings.hpp"
 #include "policy/registry.hpp"
 #include "report/report.hpp"

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "core/base/error.hpp"
 #include "core/cluster.hpp"
-#include "core/error.hpp"
 #include "trace/formats.hpp"
 #include "trace/trace.hpp"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "cli/tell/job_text.hpp"
-#include "core/amounts.hpp"
-#include "core/text.hpp"
+#include "core/text/amounts.hpp"
+#include "core/text/text.hpp"
 
 namespace berth::cli {
 

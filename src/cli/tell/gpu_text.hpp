@@ -7,7 +7,7 @@
 
 #include "cli/print/json.hpp"
 #include "cli/print/output.hpp"
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 
 namespace berth::cli {
 

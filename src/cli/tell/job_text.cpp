@@ -11,8 +11,8 @@
 #include "cli/ask/job_choice.hpp"
 #include "cli/print/amounts.hpp"
 #include "cli/print/option_words.hpp"
-#include "core/job_fields.hpp"
-#include "core/text.hpp"
+#include "core/text/job_fields.hpp"
+#include "core/text/text.hpp"
 
 namespace berth::cli {
 

@@ -12,7 +12,7 @@
 #include "cli/print/json.hpp"
 #include "cli/print/output.hpp"
 #include "cli/tell/job_text.hpp"
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 
 namespace berth::cli {
 

@@ -10,7 +10,7 @@
 #include "cli/tell/gpu_text.hpp"
 #include "cli/tell/job_pages.hpp"
 #include "cli/tell/list_writers.hpp"
-#include "core/handle.hpp"
+#include "core/text/handle.hpp"
 
 namespace berth::cli {
 

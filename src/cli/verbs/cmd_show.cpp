@@ -7,7 +7,7 @@
 #include "cli/print/verbs.hpp"
 #include "cli/tell/job_pages.hpp"
 #include "cli/tell/job_text.hpp"
-#include "core/handle.hpp"
+#include "core/text/handle.hpp"
 
 namespace berth::cli {
 

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "core/words.hpp"
+#include "core/text/words.hpp"
 #include "daemon/answers/present.hpp"
 
 namespace berth::daemon {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include "core/handle.hpp"
-#include "core/words.hpp"
+#include "core/text/handle.hpp"
+#include "core/text/words.hpp"
 #include "daemon/answers/present.hpp"
 #include "daemon/answers/row.hpp"
 #include "engine/brief.hpp"

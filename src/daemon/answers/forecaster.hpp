@@ -6,9 +6,9 @@
 // few places for questions, and users are answered in turn.
 //
 // A start that no limit bounds is told as an interval, by how far off the first predictions of like
-// jobs were that anybody asked for (core/prediction_errors.hpp). They are kept in memory, and after
-// a restart the prior is told until enough jobs have started: they are no facts of which the engine
-// decides, and in its snapshots each question would have to be an input of the journal.
+// jobs were that anybody asked for (core/knowledge/prediction_errors.hpp). They are kept in memory,
+// and after a restart the prior is told until enough jobs have started: they are no facts of which
+// the engine decides, and in its snapshots each question would have to be an input of the journal.
 #pragma once
 
 #include <condition_variable>
@@ -22,9 +22,9 @@
 #include <thread>
 #include <variant>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "core/job.hpp"
-#include "core/prediction_errors.hpp"
+#include "core/knowledge/prediction_errors.hpp"
 #include "daemon/answers/adviser.hpp"
 #include "daemon/loop/json_text.hpp"
 #include "engine/forecast.hpp"

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "core/ids.hpp"
+#include "core/base/ids.hpp"
 #include "daemon/settings/roles.hpp"
 
 namespace berth::daemon {

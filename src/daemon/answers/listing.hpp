@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "daemon/answers/present.hpp"
 #include "live/keeper.hpp"
 

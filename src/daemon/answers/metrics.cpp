@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "core/words.hpp"
+#include "core/text/words.hpp"
 
 namespace berth::daemon {
 

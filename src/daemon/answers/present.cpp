@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/admission.hpp"
-#include "core/text.hpp"
-#include "core/words.hpp"
+#include "core/text/text.hpp"
+#include "core/text/words.hpp"
 #include "daemon/answers/hiding.hpp"
 #include "daemon/answers/reservations.hpp"
 #include "daemon/answers/row.hpp"

@@ -8,7 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "daemon/answers/row.hpp"
 #include "daemon/attempts/container.hpp"
 #include "daemon/limits/device_files.hpp"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "daemon/answers/listing.hpp"
 #include "daemon/answers/selection.hpp"
 #include "http/server.hpp"

@@ -5,9 +5,9 @@
 #include <ctime>
 #include <span>
 
-#include "core/job_fields.hpp"
-#include "core/saving_text.hpp"
-#include "core/words.hpp"
+#include "core/text/job_fields.hpp"
+#include "core/text/saving_text.hpp"
+#include "core/text/words.hpp"
 #include "daemon/answers/hiding.hpp"
 #include "daemon/attempts/latest_run.hpp"
 #include "daemon/attempts/oom.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/handle.hpp"
+#include "core/text/handle.hpp"
 #include "core/view.hpp"
 #include "daemon/loop/processes.hpp"
 #include "daemon/settings/roles.hpp"

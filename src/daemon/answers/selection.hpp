@@ -1,4 +1,4 @@
-// Which jobs handles (core/handle.hpp) stand for. Looked up in slices, as there may be many.
+// Which jobs handles (core/text/handle.hpp) stand for. Looked up in slices, as there may be many.
 //
 // A number stands for its job, ended or not; if that is an array, for its tasks. A range of numbers
 // stands for what each of them does, a name for jobs of its user, and, as the name of an array, for
@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/handle.hpp"
-#include "core/ids.hpp"
+#include "core/base/error.hpp"
+#include "core/base/ids.hpp"
+#include "core/text/handle.hpp"
 #include "live/keeper.hpp"
 
 namespace berth::daemon {

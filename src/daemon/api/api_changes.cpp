@@ -1,7 +1,7 @@
 // What users do to jobs: cancel, hold and the like, of one or of many, and `leave` and `attach`.
 #include <utility>
 
-#include "core/words.hpp"
+#include "core/text/words.hpp"
 #include "daemon/answers/queries.hpp"
 #include "daemon/api/api_handlers.hpp"
 #include "daemon/requests/requests.hpp"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/words.hpp"
+#include "core/text/words.hpp"
 #include "daemon/answers/metrics.hpp"
 #include "daemon/answers/queries.hpp"
 #include "daemon/answers/reservations.hpp"

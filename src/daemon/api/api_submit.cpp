@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "daemon/answers/queries.hpp"
 #include "daemon/api/api_handlers.hpp"
 #include "daemon/attempts/hints.hpp"

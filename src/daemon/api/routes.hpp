@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/handle.hpp"
+#include "core/text/handle.hpp"
 #include "daemon/requests/job_changes.hpp"
 #include "daemon/settings/roles.hpp"
 #include "http/server.hpp"

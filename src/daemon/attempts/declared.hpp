@@ -15,7 +15,7 @@
 #include <optional>
 #include <string>
 
-#include "core/ids.hpp"
+#include "core/base/ids.hpp"
 #include "daemon/attempts/job_keys.hpp"
 
 namespace berth::daemon {

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdio>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 
 namespace berth::daemon {
 

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/ids.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/units.hpp"
 #include "core/request.hpp"
-#include "core/units.hpp"
 #include "gpu/port.hpp"
 
 namespace berth::daemon {

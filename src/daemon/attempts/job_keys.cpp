@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <cstdio>
 
-#include "core/sha256.hpp"
+#include "core/base/sha256.hpp"
 #include "posix/descriptor.hpp"
 #include "posix/error.hpp"
 #include "posix/small_file.hpp"

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <utility>
 
-#include "core/error.hpp"
-#include "core/ids.hpp"
+#include "core/base/error.hpp"
+#include "core/base/ids.hpp"
 
 namespace berth::daemon {
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "daemon/attempts/orphans.hpp"
 #include "daemon/attempts/spares.hpp"
 #include "daemon/loop/loop.hpp"

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/ids.hpp"
+#include "core/base/error.hpp"
+#include "core/base/ids.hpp"
 #include "shim/record.hpp"
 
 namespace berth::daemon {

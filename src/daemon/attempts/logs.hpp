@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "http/server.hpp"
 
 namespace berth::daemon {

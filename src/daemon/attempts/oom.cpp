@@ -9,7 +9,7 @@
 #include <csignal>
 #include <utility>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "posix/descriptor.hpp"
 
 namespace berth::daemon {

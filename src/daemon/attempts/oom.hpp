@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/outcome.hpp"
+#include "core/base/units.hpp"
 #include "core/job.hpp"
-#include "core/outcome.hpp"
-#include "core/units.hpp"
 #include "daemon/attempts/oom_rules.hpp"
 #include "daemon/attempts/word_finder.hpp"
 #include "shim/record.hpp"

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "core/input.hpp"
 #include "daemon/loop/loop.hpp"
 #include "posix/descriptor.hpp"

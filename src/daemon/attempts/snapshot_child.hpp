@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "live/ports.hpp"
 #include "posix/descriptor.hpp"
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <thread>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "posix/descriptor.hpp"
 
 namespace berth::daemon {

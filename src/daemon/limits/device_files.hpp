@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/ids.hpp"
+#include "core/base/error.hpp"
+#include "core/base/ids.hpp"
 #include "daemon/limits/device_program.hpp"
 #include "gpu/port.hpp"
 

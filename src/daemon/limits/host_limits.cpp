@@ -11,8 +11,8 @@
 #include <sstream>
 #include <utility>
 
-#include "core/text.hpp"
-#include "core/words.hpp"
+#include "core/text/text.hpp"
+#include "core/text/words.hpp"
 #include "posix/descriptor.hpp"
 #include "posix/error.hpp"
 #include "posix/small_file.hpp"

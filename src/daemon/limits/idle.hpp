@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/time.hpp"
+#include "core/base/time.hpp"
 #include "core/view.hpp"
 #include "live/ports.hpp"
 

@@ -11,7 +11,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "daemon/attempts/launcher.hpp"
 #include "daemon/limits/host_limits.hpp"
 #include "daemon/loop/processes.hpp"

@@ -23,10 +23,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/ids.hpp"
-#include "core/time.hpp"
-#include "core/units.hpp"
+#include "core/base/error.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/time.hpp"
+#include "core/base/units.hpp"
 #include "daemon/attempts/hints.hpp"
 #include "daemon/limits/mps_errand.hpp"
 #include "daemon/loop/helper_runs.hpp"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/words.hpp"
+#include "core/text/words.hpp"
 
 namespace berth::daemon {
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <memory>
 
-#include "core/time.hpp"
+#include "core/base/time.hpp"
 
 namespace berth::daemon {
 

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/time.hpp"
+#include "core/base/error.hpp"
+#include "core/base/time.hpp"
 #include "daemon/loop/loop.hpp"
 
 namespace berth::daemon {

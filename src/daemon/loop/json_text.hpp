@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/time.hpp"
+#include "core/base/time.hpp"
 
 namespace berth::daemon {
 

@@ -16,7 +16,7 @@
 #include <memory>
 #include <optional>
 
-#include "core/time.hpp"
+#include "core/base/time.hpp"
 
 namespace berth::daemon {
 

@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/ids.hpp"
+#include "core/base/error.hpp"
+#include "core/base/ids.hpp"
 #include "gpu/probe.hpp"
 #include "posix/descriptor.hpp"
 #include "shim/record.hpp"

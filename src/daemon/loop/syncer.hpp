@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "live/ports.hpp"
 
 namespace berth::daemon {

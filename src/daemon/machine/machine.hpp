@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/error.hpp"
 #include "core/cluster.hpp"
-#include "core/error.hpp"
 #include "daemon/settings/options.hpp"
 #include "gpu/port.hpp"
 

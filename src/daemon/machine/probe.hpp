@@ -9,8 +9,8 @@
 #include <set>
 #include <thread>
 
-#include "core/error.hpp"
-#include "core/ids.hpp"
+#include "core/base/error.hpp"
+#include "core/base/ids.hpp"
 #include "daemon/attempts/declared.hpp"
 #include "daemon/loop/clock.hpp"
 #include "daemon/loop/processes.hpp"

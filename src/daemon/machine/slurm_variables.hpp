@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/time.hpp"
+#include "core/base/time.hpp"
 #include "live/ports.hpp"
 #include "shim/order.hpp"
 

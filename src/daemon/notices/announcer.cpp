@@ -9,8 +9,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "core/codec.hpp"
-#include "core/words.hpp"
+#include "core/base/codec.hpp"
+#include "core/text/words.hpp"
 #include "daemon/loop/json_text.hpp"
 #include "daemon/loop/processes.hpp"
 #include "daemon/machine/machine.hpp"

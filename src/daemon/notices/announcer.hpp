@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/handle.hpp"
+#include "core/base/error.hpp"
+#include "core/text/handle.hpp"
 #include "daemon/loop/helper_runs.hpp"
 #include "daemon/loop/loop.hpp"
 #include "daemon/settings/options.hpp"

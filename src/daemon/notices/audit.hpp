@@ -10,8 +10,8 @@
 #include <optional>
 #include <string>
 
-#include "core/ids.hpp"
-#include "core/units.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/units.hpp"
 #include "daemon/loop/processes.hpp"
 #include "http/server.hpp"
 #include "posix/descriptor.hpp"

@@ -4,7 +4,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
-#include "core/words.hpp"
+#include "core/text/words.hpp"
 #include "daemon/loop/json_text.hpp"
 
 namespace berth::daemon {

@@ -10,9 +10,9 @@
 #include <string>
 #include <utility>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
+#include "core/base/time.hpp"
 #include "core/job.hpp"
-#include "core/time.hpp"
 #include "daemon/loop/json_text.hpp"
 #include "journal/store.hpp"
 #include "live/keeper.hpp"

@@ -18,8 +18,8 @@
 #include <string_view>
 #include <thread>
 
-#include "core/text.hpp"
-#include "core/words.hpp"
+#include "core/text/text.hpp"
+#include "core/text/words.hpp"
 #include "daemon/api/api.hpp"
 #include "daemon/attempts/leftovers.hpp"
 #include "daemon/daemon.hpp"

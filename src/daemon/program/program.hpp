@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "daemon/settings/options.hpp"
 #include "daemon/site/site.hpp"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "core/limits.hpp"
-#include "core/words.hpp"
+#include "core/base/limits.hpp"
+#include "core/text/words.hpp"
 #include "daemon/daemon.hpp"
 #include "daemon/notices/announcer.hpp"
 #include "engine/possible.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "core/input.hpp"
 #include "core/job.hpp"
 #include "daemon/requests/job_fields.hpp"

@@ -4,9 +4,9 @@
 #include <set>
 #include <tuple>
 
-#include "core/handle.hpp"
-#include "core/limits.hpp"
-#include "core/words.hpp"
+#include "core/base/limits.hpp"
+#include "core/text/handle.hpp"
+#include "core/text/words.hpp"
 #include "engine/awaited.hpp"
 
 namespace berth::daemon {

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/error.hpp"
 #include "core/conditions.hpp"
-#include "core/error.hpp"
 #include "live/keeper.hpp"
 
 namespace berth::daemon {

@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "core/text.hpp"
-#include "core/words.hpp"
+#include "core/text/text.hpp"
+#include "core/text/words.hpp"
 #include "daemon/limits/measured.hpp"
 #include "daemon/notices/announcer.hpp"
 #include "daemon/site/shim_site.hpp"

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "core/handle.hpp"
-#include "core/limits.hpp"
-#include "core/words.hpp"
+#include "core/base/limits.hpp"
+#include "core/text/handle.hpp"
+#include "core/text/words.hpp"
 #include "daemon/daemon.hpp"
 #include "daemon/notices/audit.hpp"
 #include "daemon/requests/admit.hpp"

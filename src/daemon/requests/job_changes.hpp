@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/ids.hpp"
+#include "core/base/ids.hpp"
 #include "core/input.hpp"
 #include "core/job.hpp"
 #include "daemon/answers/selection.hpp"

@@ -9,13 +9,13 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/amounts.hpp"
-#include "core/array_text.hpp"
-#include "core/job_fields.hpp"
-#include "core/limits.hpp"
-#include "core/saving_text.hpp"
-#include "core/suggest.hpp"
-#include "core/words.hpp"
+#include "core/base/limits.hpp"
+#include "core/base/suggest.hpp"
+#include "core/text/amounts.hpp"
+#include "core/text/array_text.hpp"
+#include "core/text/job_fields.hpp"
+#include "core/text/saving_text.hpp"
+#include "core/text/words.hpp"
 #include "gpu/probe.hpp"
 
 namespace berth::daemon {

@@ -1,4 +1,4 @@
-// The keys of a submission, read one by one by the table of fields (core/job_fields.hpp): each
+// The keys of a submission, read one by one by the table of fields (core/text/job_fields.hpp): each
 // value is of its kind and within its range.
 //
 // Pure functions of the text. What the keys say together is checked later (admit.hpp).
@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "core/job.hpp"
-#include "core/job_fields.hpp"
+#include "core/text/job_fields.hpp"
 #include "daemon/requests/request_json.hpp"
 #include "live/keeper.hpp"
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include "core/limits.hpp"
+#include "core/base/limits.hpp"
 
 namespace berth::daemon {
 

@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/label.hpp"
-#include "core/time.hpp"
-#include "core/words.hpp"
+#include "core/base/error.hpp"
+#include "core/base/label.hpp"
+#include "core/base/time.hpp"
+#include "core/text/words.hpp"
 #include "daemon/loop/json_text.hpp"
 
 namespace berth::daemon {

@@ -5,8 +5,8 @@
 #include <limits>
 #include <utility>
 
-#include "core/job_fields.hpp"
-#include "core/limits.hpp"
+#include "core/base/limits.hpp"
+#include "core/text/job_fields.hpp"
 #include "daemon/machine/order.hpp"
 #include "daemon/requests/admit.hpp"
 #include "daemon/requests/job_fields.hpp"

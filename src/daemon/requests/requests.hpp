@@ -11,10 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/handle.hpp"
+#include "core/base/error.hpp"
 #include "core/job.hpp"
-#include "core/job_fields.hpp"
+#include "core/text/handle.hpp"
+#include "core/text/job_fields.hpp"
 #include "http/server.hpp"
 #include "live/keeper.hpp"
 

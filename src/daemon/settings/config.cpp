@@ -7,9 +7,9 @@
 #include <sstream>
 #include <utility>
 
-#include "core/limits.hpp"
-#include "core/past_runs.hpp"
-#include "core/toml_bytes.hpp"
+#include "core/base/limits.hpp"
+#include "core/knowledge/past_runs.hpp"
+#include "core/text/toml_bytes.hpp"
 #include "daemon/settings/config_value.hpp"
 #include "policy/registry.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "daemon/settings/options.hpp"
 
 namespace berth::daemon {

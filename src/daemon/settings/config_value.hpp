@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/amounts.hpp"
-#include "core/error.hpp"
-#include "core/words.hpp"
+#include "core/base/error.hpp"
+#include "core/text/amounts.hpp"
+#include "core/text/words.hpp"
 #include "daemon/loop/processes.hpp"
 #include "daemon/settings/config.hpp"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/ids.hpp"
+#include "core/base/ids.hpp"
 #include "gpu/port.hpp"
 
 namespace berth::daemon {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "core/limits.hpp"
+#include "core/base/limits.hpp"
 #include "posix/small_file.hpp"
 
 namespace berth::daemon {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/words.hpp"
+#include "core/text/words.hpp"
 #include "engine/possible.hpp"
 #include "http/address.hpp"
 #include "live/failed_starts.hpp"

@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
+#include "core/base/time.hpp"
 #include "core/settings.hpp"
-#include "core/time.hpp"
 #include "daemon/limits/host_limits.hpp"
 #include "daemon/limits/idle.hpp"
 #include "daemon/limits/overuse.hpp"

@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "core/ids.hpp"
-#include "core/time.hpp"
-#include "core/units.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/time.hpp"
+#include "core/base/units.hpp"
 #include "daemon/loop/clock.hpp"
 #include "daemon/loop/driver_thread.hpp"
 #include "daemon/loop/loop.hpp"

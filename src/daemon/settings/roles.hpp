@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <set>
 
-#include "core/ids.hpp"
+#include "core/base/ids.hpp"
 #include "http/server.hpp"
 
 namespace berth::daemon {

@@ -7,7 +7,7 @@
 #include <ctime>
 #include <utility>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "daemon/limits/own_cgroup.hpp"
 #include "daemon/machine/order.hpp"
 #include "daemon/settings/known_gpus.hpp"

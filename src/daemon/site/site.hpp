@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "daemon/answers/present.hpp"
 #include "daemon/loop/clock.hpp"
 #include "daemon/loop/json_text.hpp"

@@ -13,7 +13,7 @@
 #include <set>
 #include <thread>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "daemon/attempts/descent.hpp"
 #include "daemon/loop/processes.hpp"
 #include "gpu/checkpoint.hpp"

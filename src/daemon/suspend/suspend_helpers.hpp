@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/ids.hpp"
+#include "core/base/error.hpp"
+#include "core/base/ids.hpp"
 #include "daemon/loop/loop.hpp"
 #include "daemon/suspend/suspend_errand.hpp"
 

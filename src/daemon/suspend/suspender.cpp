@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "posix/descriptor.hpp"
 
 namespace berth::daemon {

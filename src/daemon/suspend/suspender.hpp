@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/ids.hpp"
+#include "core/base/ids.hpp"
 #include "daemon/loop/loop.hpp"
 #include "daemon/suspend/suspend_files.hpp"
 #include "daemon/suspend/suspend_helpers.hpp"

@@ -1,7 +1,7 @@
 // Conservative backfilling.
 #include <utility>
 
-#include "core/bytes.hpp"
+#include "core/base/bytes.hpp"
 #include "policy/backfill/bookings.hpp"
 #include "policy/backfills.hpp"
 #include "policy/kit/outlook.hpp"

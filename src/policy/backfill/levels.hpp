@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/time.hpp"
-#include "core/units.hpp"
+#include "core/base/time.hpp"
+#include "core/base/units.hpp"
 
 namespace berth {
 

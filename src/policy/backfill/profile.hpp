@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/assert.hpp"
+#include "core/base/assert.hpp"
 #include "core/trial.hpp"
 #include "core/view.hpp"
 #include "policy/backfill/levels.hpp"

@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "core/wide.hpp"
+#include "core/base/wide.hpp"
 #include "policy/gates.hpp"
 #include "policy/kit/classes.hpp"
 #include "policy/pipeline/gate.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/assert.hpp"
+#include "core/base/assert.hpp"
 #include "policy/kit/diff.hpp"
 
 namespace berth {

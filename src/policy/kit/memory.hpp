@@ -1,13 +1,13 @@
-// A policy's memory as bytes, from one description of its members (core/codec.hpp).
+// A policy's memory as bytes, from one description of its members (core/base/codec.hpp).
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "core/bytes.hpp"
-#include "core/codec.hpp"
-#include "core/error.hpp"
+#include "core/base/bytes.hpp"
+#include "core/base/codec.hpp"
+#include "core/base/error.hpp"
 
 namespace berth {
 

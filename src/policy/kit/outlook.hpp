@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "core/bytes.hpp"
+#include "core/base/bytes.hpp"
 #include "core/view.hpp"
 #include "policy/kit/classes.hpp"
 #include "policy/kit/timeline.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "core/wide.hpp"
+#include "core/base/wide.hpp"
 
 namespace berth {
 

@@ -8,8 +8,8 @@
 #include <map>
 #include <tuple>
 
-#include "core/ids.hpp"
-#include "core/time.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/time.hpp"
 #include "core/view.hpp"
 
 namespace berth {

@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <map>
 
-#include "core/id_map.hpp"
+#include "core/base/id_map.hpp"
+#include "core/base/wide.hpp"
 #include "core/view.hpp"
-#include "core/wide.hpp"
 
 namespace berth {
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <map>
 
-#include "core/wide.hpp"
+#include "core/base/wide.hpp"
 #include "policy/policies.hpp"
 
 namespace berth {

@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "core/wide.hpp"
+#include "core/base/wide.hpp"
 #include "policy/policies.hpp"
 
 namespace berth {

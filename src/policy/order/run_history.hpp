@@ -13,7 +13,7 @@
 #include <tuple>
 #include <utility>
 
-#include "core/time.hpp"
+#include "core/base/time.hpp"
 
 namespace berth {
 

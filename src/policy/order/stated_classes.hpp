@@ -6,7 +6,7 @@
 #include <span>
 #include <tuple>
 
-#include "core/event.hpp"
+#include "core/base/event.hpp"
 #include "core/view.hpp"
 #include "policy/kit/classes.hpp"
 #include "policy/policy.hpp"

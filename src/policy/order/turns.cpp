@@ -8,8 +8,8 @@
 #include <set>
 #include <utility>
 
-#include "core/bytes.hpp"
-#include "core/wide.hpp"
+#include "core/base/bytes.hpp"
+#include "core/base/wide.hpp"
 #include "policy/kit/memory.hpp"
 #include "policy/kit/user_services.hpp"
 #include "policy/policies.hpp"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/wide.hpp"
+#include "core/base/wide.hpp"
 #include "policy/policies.hpp"
 
 namespace berth {

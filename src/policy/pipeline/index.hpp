@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/id_map.hpp"
+#include "core/base/id_map.hpp"
 #include "core/view.hpp"
 #include "policy/kit/outlook.hpp"
 #include "policy/policy.hpp"

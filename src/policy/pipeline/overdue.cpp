@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/wide.hpp"
+#include "core/base/wide.hpp"
 #include "policy/pipeline/walk.hpp"
 
 namespace berth {

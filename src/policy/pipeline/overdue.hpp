@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "core/id_map.hpp"
+#include "core/base/id_map.hpp"
 #include "core/view.hpp"
 
 namespace berth {

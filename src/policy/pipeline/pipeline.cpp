@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "core/bytes.hpp"
+#include "core/base/bytes.hpp"
 #include "policy/pipeline/backfill.hpp"
 
 namespace berth {

@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/assert.hpp"
-#include "core/id_map.hpp"
+#include "core/base/assert.hpp"
+#include "core/base/id_map.hpp"
+#include "core/base/wide.hpp"
 #include "core/view.hpp"
-#include "core/wide.hpp"
 #include "policy/policy.hpp"
 
 namespace berth {

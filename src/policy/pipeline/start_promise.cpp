@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/assert.hpp"
+#include "core/base/assert.hpp"
 
 namespace berth {
 

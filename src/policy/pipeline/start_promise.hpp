@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "core/assert.hpp"
+#include "core/base/assert.hpp"
 #include "policy/kit/outlook.hpp"
 #include "policy/pipeline/shadow.hpp"
 #include "policy/pipeline/walk.hpp"

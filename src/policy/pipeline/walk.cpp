@@ -4,7 +4,7 @@
 #include <iterator>
 #include <tuple>
 
-#include "core/assert.hpp"
+#include "core/base/assert.hpp"
 
 namespace berth {
 

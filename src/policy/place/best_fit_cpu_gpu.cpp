@@ -1,7 +1,7 @@
 // Best fit in two dimensions: cores and GPUs.
 #include <memory>
 
-#include "core/wide.hpp"
+#include "core/base/wide.hpp"
 #include "policy/kit/best_node.hpp"
 #include "policy/policies.hpp"
 

@@ -1,7 +1,7 @@
 // Dot product: the node whose free cores and GPUs are least aligned with the request.
 #include <memory>
 
-#include "core/wide.hpp"
+#include "core/base/wide.hpp"
 #include "policy/kit/best_node.hpp"
 #include "policy/policies.hpp"
 

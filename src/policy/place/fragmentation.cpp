@@ -4,7 +4,7 @@
 #include <optional>
 #include <tuple>
 
-#include "core/assert.hpp"
+#include "core/base/assert.hpp"
 #include "policy/kit/free_share.hpp"
 
 namespace berth {

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-#include "core/wide.hpp"
+#include "core/base/wide.hpp"
 
 namespace berth {
 

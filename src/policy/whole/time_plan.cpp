@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <functional>
 
-#include "core/assert.hpp"
-#include "core/wide.hpp"
+#include "core/base/assert.hpp"
+#include "core/base/wide.hpp"
 #include "policy/kit/job_list.hpp"
 
 namespace berth {

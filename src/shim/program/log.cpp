@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 
 namespace berth::shim {
 

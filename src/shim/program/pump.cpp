@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "core/limits.hpp"
+#include "core/base/limits.hpp"
 #include "shim/program/io.hpp"
 
 namespace berth::shim {

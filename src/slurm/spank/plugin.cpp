@@ -10,9 +10,9 @@
 #include <string>
 #include <string_view>
 
-#include "core/amounts.hpp"
 #include "core/job.hpp"
-#include "core/words.hpp"
+#include "core/text/amounts.hpp"
+#include "core/text/words.hpp"
 
 // Slurm's header is C's in all but its functions.
 extern "C" {

@@ -7,8 +7,8 @@
 
 #include "cli/ask/job_filter.hpp"
 #include "cli/fake_daemon.hpp"
-#include "core/handle.hpp"
-#include "core/suggest.hpp"
+#include "core/base/suggest.hpp"
+#include "core/text/handle.hpp"
 
 namespace berth::cli {
 namespace {

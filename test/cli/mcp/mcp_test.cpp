@@ -9,7 +9,7 @@
 
 #include "cli/print/json.hpp"
 #include "cli/program.hpp"
-#include "core/job_fields.hpp"
+#include "core/text/job_fields.hpp"
 
 namespace berth::cli {
 namespace {

@@ -7,8 +7,8 @@
 #include "cli/fake_daemon.hpp"
 #include "cli/job/submission.hpp"
 #include "cli/program.hpp"
-#include "core/amounts.hpp"
-#include "core/job_fields.hpp"
+#include "core/text/amounts.hpp"
+#include "core/text/job_fields.hpp"
 
 namespace berth {
 namespace {

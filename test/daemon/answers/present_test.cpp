@@ -8,7 +8,7 @@
 #include <optional>
 #include <set>
 
-#include "core/words.hpp"
+#include "core/text/words.hpp"
 #include "daemon/answers/listing.hpp"
 #include "daemon/loop/json_text.hpp"
 #include "live/host.hpp"

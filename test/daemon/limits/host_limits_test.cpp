@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "core/units.hpp"
+#include "core/base/units.hpp"
 #include "daemon/cgroup.hpp"
 #include "daemon/rig.hpp"
 #include "support/process.hpp"

@@ -11,7 +11,7 @@
 
 #include <memory>
 
-#include "core/units.hpp"
+#include "core/base/units.hpp"
 #include "daemon/rig.hpp"
 #include "engine/engine.hpp"
 #include "policy/registry.hpp"

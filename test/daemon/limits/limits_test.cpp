@@ -21,7 +21,7 @@
 #include <fstream>
 #include <optional>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "daemon/cgroup.hpp"
 #include "daemon/limits/measured.hpp"
 #include "daemon/neighbours.hpp"

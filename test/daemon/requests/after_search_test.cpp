@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/limits.hpp"
+#include "core/base/limits.hpp"
 
 namespace berth::daemon {
 namespace {

@@ -1,7 +1,7 @@
 // Goal: every door knows the fields of a job that the table has, with the same bounds, and no
 // others. Method: each row against the pages and programs that are written by hand; keys that
 // nobody has.
-#include "core/job_fields.hpp"
+#include "core/text/job_fields.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "core/limits.hpp"
-#include "core/words.hpp"
+#include "core/base/limits.hpp"
+#include "core/text/words.hpp"
 #include "daemon/requests/admit.hpp"
 #include "engine/engine.hpp"
 #include "gpu/probe.hpp"

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <regex>
 
-#include "core/words.hpp"
+#include "core/text/words.hpp"
 #include "daemon/settings/config.hpp"
 #include "support/paths.hpp"
 

@@ -7,7 +7,7 @@
 
 #include <array>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 
 namespace berth {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <bit>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "policy/place/place_on.hpp"
 
 namespace berth {

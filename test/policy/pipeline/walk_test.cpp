@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "policy/kit/outlook.hpp"
 #include "policy/order_named.hpp"
 #include "policy/policies.hpp"

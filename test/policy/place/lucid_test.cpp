@@ -7,7 +7,7 @@
 #include <map>
 #include <optional>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "policy/place/place_on.hpp"
 #include "policy/registry.hpp"
 
