@@ -65,6 +65,7 @@ struct Conditions {
   std::int32_t requeues = 0;             ///< How often that, or the next, may still be.
   bool requeue_on_gpu_failure = false;   ///< It runs again, elsewhere, if a GPU of its fails.
   Saving on_preempt = {};
+  std::string comment = {};  ///< Of its user; nothing depends on it. "": none.
 
   bool operator==(const Conditions&) const = default;
 };

@@ -48,9 +48,12 @@ inline auto members(Grant& v) {
 inline auto members(Dependency& v) { return std::tie(v.job, v.when, v.ended, v.array); }
 inline auto members(ArrayPlace& v) { return std::tie(v.first, v.task, v.tasks, v.at_once); }
 inline auto members(Saving& v) { return std::tie(v.signal, v.grace); }
-inline auto members(Conditions& v) {
+inline auto members(Conditions& v, codec::Before<3>) {
   return std::tie(v.after, v.begin, v.array, v.unique, v.requeue_on, v.requeues,
                   v.requeue_on_gpu_failure, v.on_preempt);
+}
+inline auto members(Conditions& v) {
+  return std::tuple_cat(members(v, codec::Before<3>()), std::tie(v.comment));
 }
 inline auto members(JobSpec& v, codec::Before<2>) {
   return std::tie(v.user, v.request, v.duration_class, v.time_limit, v.estimate, v.vram_estimate,

@@ -112,9 +112,9 @@ constexpr char kVersion1[] = R"(
 )";
 static_assert(kApplicationId == 1651668072);
 
-constexpr char kVersion2[] = "";  // layout 2, which an older berth does not read
+constexpr char kNewLayout[] = "";  // which an older berth does not read
 
-constexpr std::array kSteps = {kVersion1, kVersion2};
+constexpr std::array kSteps = {kVersion1, kNewLayout, kNewLayout};
 static_assert(kSteps.size() == kSchema);
 
 Expected<std::int64_t> version_of(const Connection& db) {

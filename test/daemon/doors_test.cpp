@@ -130,6 +130,7 @@ std::vector<Ends> all_ends() {
       {"name", {"", long_text(limits::kMostName)}, {long_text(limits::kMostName + 1)}},
       {"job_group", {"", long_text(limits::kMostLabel)}, {long_text(limits::kMostLabel + 1)}},
       {"model", {"", long_text(limits::kMostLabel)}, {long_text(limits::kMostLabel + 1)}},
+      {"comment", {"", long_text(limits::kMostComment)}, {long_text(limits::kMostComment + 1)}},
       {"unique", {"a", long_text(limits::kMostUnique)}, {long_text(limits::kMostUnique + 1)}},
       {"directory",
        {"/", "/" + long_text(limits::kMostPath - 1)},

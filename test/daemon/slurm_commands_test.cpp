@@ -127,8 +127,8 @@ TEST_F(SlurmCommands, SbatchSignalsBeforeTheLimitAndSendsMail) {
 TEST_F(SlurmCommands, OptionsAreReadAsGetoptReadsThem) {
   expect(
       "sbatch --exclusive=user --get-user-env=L --propagate --nice -k --distribution block "
-      "--ntasks-per-n 1 -HQJname -o/dev/null --wrap true; squeue -h -o %j",
-      "name\n");
+      "--ntasks-per-n 1 -HQJname --comment 'a b' -o/dev/null --wrap true; squeue -h -o '%j %k'",
+      "name a b\n");
   expect_refused("sbatch --gpus", "sbatch: option '--gpus' requires an argument\n", 255);
   expect_refused("sbatch --gpu 1", "sbatch: option '--gpu' is ambiguous\n", 255);
   expect_refused("sbatch --parsable=1", "option '--parsable' doesn't allow an argument\n", 255);

@@ -389,6 +389,8 @@ def body(command, options, name):
             made["time_limit_seconds"] = limit
             if "signal" in options:
                 made.update(warning(command, options["signal"], limit))
+    if "comment" in options:
+        made["comment"] = options["comment"]
     if "class" in options:
         made["class"] = options["class"]
     if options.get("exclusive") == "":  # not =user, nor =mcs: those share with some

@@ -66,7 +66,7 @@ FIELDS = {
     "cluster": ("Cluster", 10, lambda j: "berth", None),
     "qos": ("QOS", 10, lambda j: "normal", lambda j: ""),
     "priority": ("Priority", 10, lambda j: str(j.data.get("priority", 0)), lambda j: ""),
-    "comment": ("Comment", 14, lambda j: "", None),
+    "comment": ("Comment", 14, lambda j: j.data.get("comment", ""), lambda j: ""),
     "maxrss": ("MaxRSS", 10, lambda j: "", None),
     "totalcpu": ("TotalCPU", 10, lambda j: "", None),
 }

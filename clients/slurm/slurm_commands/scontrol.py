@@ -71,6 +71,7 @@ def text_of(job):
         "   OverSubscribe=OK Contiguous=0 Licenses=(null) Network=(null)",
         "   Command=(null)",
         "   WorkDir=%s" % detail.get("directory", ""),
+    ] + (["   Comment=%s " % job.data["comment"]] if job.data.get("comment") else []) + [
         "   StdErr=%s" % output, "   StdIn=/dev/null", "   StdOut=%s" % output, "   Power=",
     ]
     if job.gpus:

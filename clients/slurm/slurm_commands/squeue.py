@@ -59,7 +59,7 @@ LETTERS = {
     "o": ("COMMAND", lambda j: j.data.get("command_line", "")),
     "1": ("JOBID", lambda j: str(j.base if "[" in j.shown_id else j.raw)),
     "2": ("TRES_PER_JOB", lambda j: gres(j)), "Y": ("SCHEDNODES", lambda j: planned(j)),
-    "k": ("COMMENT", lambda j: "(null)"),
+    "k": ("COMMENT", lambda j: j.data.get("comment", "(null)")),
     "E": ("DEPENDENCY", lambda j: j.dependency), "B": ("EXEC_HOST", lambda j: j.where or "n/a"),
 }
 NAMES = {

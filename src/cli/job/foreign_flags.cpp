@@ -82,7 +82,6 @@ constexpr auto kForeign = std::to_array<Foreign>({
     {"--requeue", "", "say --requeue-on exit:75, and --retries N for running out of GPU memory"},
     {"--no-requeue", "", "jobs are not started again unless they ask for it", Reads::Nothing},
     {"--nice", "", "say --priority N"},
-    {"--comment", "", "say --name NAME"},
     {"--parsable", "", "berth submit prints the number alone where it writes to no terminal",
      Reads::Nothing},
     {"--test-only", "", "say --dry-run"},

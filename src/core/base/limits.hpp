@@ -51,6 +51,7 @@ inline constexpr std::int64_t kMostDependenciesOfUser = std::int64_t{1} << 17;
 inline constexpr std::size_t kMostName = 256;  ///< Also of a reason.
 inline constexpr std::size_t kMostLabel = 64;  ///< Of a group, of a model.
 inline constexpr std::size_t kMostUnique = 128;
+inline constexpr std::size_t kMostComment = 1024;
 /// What tells a program beside its command, each with its NUL.
 inline constexpr std::size_t kMostProgramWords = std::size_t{16} << 10;
 inline constexpr std::size_t kMostPath = 4095;  ///< PATH_MAX with its NUL.

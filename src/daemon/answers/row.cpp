@@ -79,10 +79,10 @@ void add_conditions(JsonObject& json, const Conditions& asked, const Sight& sigh
   }
 }
 
-void add_said(JsonObject& json, const JobField& field, const JobSpec& spec) {
+void add_said(JsonObject& json, const JobField& field, const JobSpec& spec, const Sight& sight) {
   const FieldMember& member = field.member;
   if (member.text != nullptr) {
-    const std::string& text = member.text(spec);
+    const std::string text = sight.word(member.text(spec));
     if (!text.empty()) json.text(field.name, text);
     return;
   }
@@ -112,7 +112,7 @@ void add_request(JsonObject& json, const JobSpec& spec, const Sight& sight) {
       .seconds("time_limit_seconds", spec.time_limit);
   // What few jobs say is there only where it is said: lists are long.
   for (const JobField& field : kJobFields) {
-    if (field.shown == FieldShown::IfSaid) add_said(json, field, spec);
+    if (field.shown == FieldShown::IfSaid) add_said(json, field, spec, sight);
   }
   if (gpu.sharing == Sharing::AtOnce) json.text("share", word_for(gpu.sharing));
   if (spec.suspending != Suspending::Unsaid) {

@@ -71,7 +71,7 @@ TEST(McpTools, SubmitHasAllFieldsButThese) {
       "vram_shrink", "min_gpus", "max_gpus",   "gpu_type", "gpu_milli", "gpu_processes",
       "cpus",        "mem",      "pids",       "estimate", "deadline",  "priority",
       "begin",       "unique",   "requeue_on", "notify",   "notify_on", "group",
-      "model",       "batch",    "on_preempt", "suspend"};
+      "model",       "batch",    "on_preempt", "suspend",  "comment"};
   const Json arguments = arguments_of("submit");
   std::set<std::string> known = {"command", "directory", "after",  "env",
                                  "hold",    "exclusive", "dry_run"};
