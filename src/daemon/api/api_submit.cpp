@@ -126,6 +126,10 @@ void take(const Kept& kept) {
   if (auto done = accept_gpus(job, api.view().cluster()); !done) {
     return refuse(exchange, done.error());
   }
+  const Duration longest = api.daemon.options().longest_time;
+  if (auto done = keep_to_time(job.spec.time_limit, longest); !done) {
+    return refuse(exchange, 422, done.error().message);
+  }
   if (auto done = check_share(job, api.daemon); !done) {
     return refuse(exchange, 422, done.error().message);
   }

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/base/limits.hpp"
+#include "core/text/text.hpp"
 #include "core/text/words.hpp"
 #include "daemon/daemon.hpp"
 #include "daemon/notices/announcer.hpp"
@@ -247,6 +248,13 @@ Expected<void> accept_gpus(live::Submission& job, const Cluster& cluster) {
   return keep_to_indices(job, cluster);
 }
 
+Expected<void> keep_to_time(Duration& limit, Duration longest) {
+  if (limit == kForever) limit = longest;
+  if (limit <= longest) return {};
+  return wrong("time_limit_seconds", seconds_text(limit) + ", the administrator allows " +
+                                         seconds_text(longest) + " (longest_time)");
+}
+
 namespace {
 
 // ---- Whether this machine can ever meet it ---------------------------------------------------
@@ -406,7 +414,12 @@ Expected<void> change_rest(Updating& update) {
 
 Expected<void> check_time_left(Updating& update) {
   const Instant now = update.daemon.keeper().engine().view().now();
-  if (update.updated.spec.time_limit > run_of(update.asked.job, now)) return {};
+  Duration& limit = update.updated.spec.time_limit;
+  if (update.asked.change.has("time_limit_seconds")) {
+    const auto done = keep_to_time(limit, update.daemon.options().longest_time);
+    if (!done) return update.named(done);
+  }
+  if (limit > run_of(update.asked.job, now)) return {};
   return update.named(wrong("time_limit_seconds", "it has run that long already"));
 }
 

@@ -26,6 +26,9 @@ Expected<void> check_fields(const JobFields& fields);
 /// naming one that the cluster does not have, and what it has.
 Expected<void> accept_gpus(live::Submission& job, const Cluster& cluster);
 
+/// Gives a job without a time limit the longest one. Errors: InvalidArgument for a longer one.
+Expected<void> keep_to_time(Duration& limit, Duration longest);
+
 /// Whether jobs may share GPUs here as this one asks. Errors: InvalidArgument.
 Expected<void> check_share(const live::Submission& job, const Daemon& daemon);
 /// What this machine can never meet. Requires: accept_gpus(). Errors: InvalidArgument.

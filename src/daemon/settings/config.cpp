@@ -194,6 +194,8 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
     {"default_cpus", "1", kNow, kept_in<&Options::default_cpu>,
      "cores of a job without GPUs that states none; 0: any number of such jobs run at once",
      ConfigRange{0, kMostCores}},
+    {"longest_time", "", kNow, kept_in<&Options::longest_time>,
+     "longest time limit of a job: a longer `--time` is refused, a job without one has this limit"},
     {"share", "\"patient\"", kNow, kept_in<&Options::sharing, &SharingRules::of_all>,
      "how a job shares its GPUs that does not say `--share`: `\"patient\"`: the policy may let it "
      "wait before it joins other jobs (headroom.md), but not a job of class `service`, nor `berth "

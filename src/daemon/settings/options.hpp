@@ -87,6 +87,7 @@ struct Options {
   std::int64_t user_queue = 2'000'000;
   CpuMilli cores{0};  ///< 0: the machine's.
   CpuMilli default_cpu{1000};
+  Duration longest_time = kForever;
   SharingRules sharing;
   Duration shrink_after = minutes(10);
   std::set<UserId> shrinks;

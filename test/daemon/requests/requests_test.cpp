@@ -193,6 +193,15 @@ TEST(Requests, ARangeOfGpusThatIsHalfSaidEndsAtWhatIsAsked) {
   EXPECT_EQ(refusal(json), "min_gpus and max_gpus: a job with 0 GPUs has neither");
 }
 
+TEST(Requests, ATimeLimitIsTheLongestOneAtMost) {
+  Duration limit = kForever;
+  ASSERT_TRUE(keep_to_time(limit, hours(2)));
+  EXPECT_EQ(limit, hours(2));
+  limit = hours(3);
+  EXPECT_EQ(keep_to_time(limit, hours(2)).error().message,
+            "time_limit_seconds: 10800, the administrator allows 7200 (longest_time)");
+}
+
 TEST(Requests, TypesOfGpuAreThoseOfTheCluster) {
   Cluster cluster;
   cluster.add_switch();

@@ -74,6 +74,7 @@ TEST(Options, EveryKeyArrives) {
                                  "slots = 2",
                                  "cores = 8",
                                  "default_cpus = 0",
+                                 "longest_time = '2d'",
                                  "share = 'now'",
                                  "again_after_overrun = false",
                                  "overuse = 'warn'",
