@@ -1,6 +1,6 @@
 // Properties of every registered policy under `guarantee`.
 //
-// Method: 200 random workloads each (BERTH_WORLDS: others), with faults and delays; after every
+// Method: 100 random workloads each (BERTH_WORLDS: others), with faults and delays; after every
 // step the invariants are computed again, independently of the engine's own arithmetic, and engines
 // that came to it from scratch, from a snapshot and from the journal must decide the same. Which
 // placement a policy meets in a world follows from its name and the seed (support/choice.hpp), and
@@ -20,8 +20,6 @@ namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr std::uint64_t kWorlds = 60;
-#elif defined(NDEBUG)
-constexpr std::uint64_t kWorlds = 200;
 #else
 constexpr std::uint64_t kWorlds = 100;
 #endif
