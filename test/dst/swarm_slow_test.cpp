@@ -9,7 +9,7 @@ namespace {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(NDEBUG)
 constexpr std::uint64_t kSeeds = 500;
 #else
-constexpr std::uint64_t kSeeds = 10'000;
+constexpr std::uint64_t kSeeds = 3'000;
 #endif
 
 TEST(SwarmSlow, KeepsItsPromises) {

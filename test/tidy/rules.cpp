@@ -338,17 +338,22 @@ bool is_built(std::span<const Source> tree, const Source& source) {
   }
 }
 
-/// True if some other file includes it: from the top of the tree, src/ or test/.
-bool is_included(std::span<const Source> tree, const Source& header) {
-  const bool from_top = header.path.starts_with("emu/") || header.path.starts_with("lab/");
-  const std::size_t top = from_top ? 0 : header.path.find('/') + 1;
-  return std::ranges::any_of(tree, [&](const Source& source) {
-    if (&source == &header) return false;
-    return std::ranges::any_of(lines_of(source.text), [&](std::string_view line) {
+/// As others include it: a header of emu/ or lab/ by its path, one of src/ or test/ without that.
+std::string_view as_included(std::string_view header) {
+  const bool from_top = header.starts_with("emu/") || header.starts_with("lab/");
+  return from_top ? header : header.substr(header.find('/') + 1);
+}
+
+/// What some file of the tree includes that it is not itself.
+std::set<std::string, std::less<>> all_included(std::span<const Source> tree) {
+  std::set<std::string, std::less<>> all;
+  for (const Source& source : tree) {
+    for (const std::string_view line : lines_of(source.text)) {
       const auto path = included(line);
-      return path && *path == header.path.substr(top);
-    });
-  });
+      if (path && *path != as_included(source.path)) all.emplace(*path);
+    }
+  }
+  return all;
 }
 
 /// `a/b/../c` without the detour; empty if it leaves the tree.
@@ -429,11 +434,12 @@ Findings level_rows(std::span<const Source> tree, std::string_view path) {
 }
 
 Findings dead_files(std::span<const Source> tree) {
+  const auto used = all_included(tree);
   Findings findings;
   for (const Source& source : tree) {
     constexpr std::array ours = {"src", "emu", "lab", "test", "bench"};
     if (std::ranges::find(ours, part(source.path, 0)) == ours.end()) continue;
-    if (source.path.ends_with(".hpp") && !is_included(tree, source)) {
+    if (source.path.ends_with(".hpp") && !used.contains(as_included(source.path))) {
       findings.push_back({source.path, 0, "nobody includes it"});
     }
     if (source.path.ends_with(".cpp") && !is_built(tree, source)) {
