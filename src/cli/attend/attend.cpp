@@ -533,6 +533,7 @@ class Attendance {
   /// A job that runs gets it; one that does not is cancelled, and the second time it is left alone.
   void on_signal(const QueuedSignal& taken) {
     const int signal = taken.number;
+    if (taken.is_news()) return relay_ ? relay_->send_signal(signal) : void();
     if (leaves_at(taken)) {
       if (relay_) {
         narrator_.about_job(std::string("goes on; this is no longer attached, by SIG") +
@@ -664,7 +665,7 @@ Expected<Submitted> submit(const Place& place, const Json& body) {
       return fail(ErrorCode::Io, place.socket + ": " + http::silence(http::kClientPatience));
     }
     while (const auto signal = place.signals.next()) {
-      if (signal->number == SIGWINCH || signal->number == SIGCONT) continue;
+      if (signal->is_news()) continue;
       if (submitted.signal) return fail(ErrorCode::Io, "left before berthd took the job");
       submitted.signal = signal;
     }

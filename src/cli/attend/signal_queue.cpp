@@ -8,8 +8,11 @@ namespace berth::cli {
 SignalQueue::SignalQueue() {
   sigset_t wanted;
   sigemptyset(&wanted);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGCONT}) {
-    sigaddset(&wanted, signal);
+  // One that is ignored waits in a queue all the same, if it is blocked.
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT}) {
+    struct sigaction inherited{};
+    sigaction(signal, nullptr, &inherited);
+    if (inherited.sa_handler != SIG_IGN) sigaddset(&wanted, signal);
   }
   sigprocmask(SIG_BLOCK, &wanted, &before_);
   struct sigaction ignore{};

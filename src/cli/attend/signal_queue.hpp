@@ -11,12 +11,17 @@ namespace berth::cli {
 struct QueuedSignal {
   int number = 0;
   bool is_of_a_key = false;  ///< The terminal sent it for a key, no other process.
+
+  /// Says something to a program that runs, and nothing to one that does not.
+  bool is_news() const {
+    return number == SIGWINCH || number == SIGCONT || number == SIGUSR1 || number == SIGUSR2;
+  }
 };
 
 class SignalQueue {
  public:
-  /// SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH and SIGCONT; SIGPIPE is ignored meanwhile. One that
-  /// this process was started to ignore, as by nohup, stays ignored.
+  /// SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH and SIGCONT; SIGPIPE is ignored
+  /// meanwhile. One that this process was started to ignore, as by nohup, stays ignored.
   SignalQueue();
   ~SignalQueue();
   SignalQueue(const SignalQueue&) = delete;

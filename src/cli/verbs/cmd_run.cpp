@@ -11,6 +11,8 @@ namespace berth::cli {
 
 namespace {
 
+constexpr int kInterrupted = 128 + SIGINT;
+
 struct RunArguments {
   CommonOptions common;
   JobOptions job;
@@ -46,8 +48,10 @@ int run_job(const RunArguments& arguments) {
   const Attended attended = attend(arguments.common, std::move(made->body),
                                    {.keys = *keys, .hangup_leaves = arguments.detach_on_hangup});
   if (attended.was_taken) copy->keep();
-  // As any program ends whose reader is gone; ignored only where this process was started so.
+  // As any program ends whose reader is gone, or that Ctrl-C ends: by it a shell knows to leave a
+  // loop. Ignored only where this process was started so.
   if (attended.broken_pipe) std::raise(SIGPIPE);
+  if (attended.code == kInterrupted) std::raise(SIGINT);
   return attended.code;
 }
 
