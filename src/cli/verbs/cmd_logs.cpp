@@ -2,11 +2,14 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "cli/ask/each_job.hpp"
 #include "cli/ask/patience.hpp"
@@ -28,26 +31,75 @@ struct LogsArguments {
   EachJob each;
   bool follow = false;
   bool raw = false;
+  std::optional<std::size_t> lines;  ///< Only the last ones.
 };
 
 enum class Show { Raw, Safe };
 
+/// The last lines of what it takes; its memory is about twice theirs.
+class LastLines {
+ public:
+  explicit LastLines(std::size_t most) : most_(most) {}
+
+  void take(std::string_view bytes) {
+    kept_ += bytes;
+    if (kept_.size() < full_) return;
+    cut();
+    full_ = std::max(kFull, 2 * kept_.size());
+  }
+  std::string take_out() {
+    cut();
+    return std::exchange(kept_, "");
+  }
+
+ private:
+  static constexpr std::size_t kFull = std::size_t{1} << 20;
+
+  void cut() {
+    if (most_ == 0) return kept_.clear();
+    std::size_t lines = 0;
+    for (std::size_t at = kept_.size(); at-- > 0;) {
+      const bool ends_another = kept_[at] == '\n' && at + 1 < kept_.size();
+      if (!ends_another || ++lines < most_) continue;
+      kept_.erase(0, at + 1);
+      return;
+    }
+  }
+
+  std::size_t most_;
+  std::string kept_;
+  std::size_t full_ = kFull;
+};
+
 /// Bytes to standard output, counted; on a terminal what may harm it is left out.
 class Sink {
  public:
-  explicit Sink(Show show) : show_(show) {}
+  Sink(Show show, std::optional<std::size_t> lines) : show_(show) {
+    if (lines) last_.emplace(*lines);
+  }
 
   bool take(std::string_view bytes) {
     offset_ += bytes.size();
-    return write_all(show_ == Show::Safe ? filter_.take(bytes) : bytes);
+    if (!last_) return show(bytes);
+    last_->take(bytes);
+    return true;
   }
-  bool finish() { return write_all(filter_.rest()); }
+  /// What it held back for being perhaps not of the last lines.
+  bool show_last() {
+    const std::string lines = last_ ? last_->take_out() : "";
+    last_.reset();
+    return show(lines);
+  }
+  bool finish() { return show_last() && write_all(filter_.rest()); }
 
   std::uint64_t offset() const { return offset_; }
   bool failed() const { return reason_ != 0; }
   std::string failure() const { return std::string("standard output: ") + std::strerror(reason_); }
 
  private:
+  bool show(std::string_view bytes) {
+    return write_all(show_ == Show::Safe ? filter_.take(bytes) : bytes);
+  }
   bool write_all(std::string_view bytes) {
     while (!bytes.empty() && !failed()) {
       const ssize_t wrote = write(STDOUT_FILENO, bytes.data(), bytes.size());
@@ -58,6 +110,7 @@ class Sink {
   }
 
   Show show_;
+  std::optional<LastLines> last_;
   TerminalFilter filter_;
   std::uint64_t offset_ = 0;
   int reason_ = 0;
@@ -160,7 +213,7 @@ void explain_nothing(Daemon& daemon, const std::string& job) {
 
 Sink sink_for(const LogsArguments& arguments) {
   const bool is_safe = isatty(STDOUT_FILENO) != 0 && !arguments.raw;
-  return Sink(is_safe ? Show::Safe : Show::Raw);
+  return {is_safe ? Show::Safe : Show::Raw, arguments.lines};
 }
 
 int print_log(const LogsArguments& arguments, Daemon& daemon, const std::string& job) {
@@ -203,6 +256,11 @@ int logs(const LogsArguments& arguments) {
   }
   explain_nothing(*daemon, jobs.front());
   Sink sink = sink_for(arguments);
+  if (arguments.lines) {
+    const auto so_far = copy(*daemon, jobs.front(), Follow::No, sink);
+    if (!so_far) return report_failure(so_far.error().message);
+    sink.show_last();
+  }
   return follow(socket, jobs.front(), sink);
 }
 
@@ -214,6 +272,7 @@ void add_logs(CLI::App& app, Action& chosen) {
       app.add_subcommand("logs", "Print the output of jobs, both streams in order.");
   add_each_job(*verb, arguments->each);
   verb->add_flag("-f,--follow", arguments->follow, "Continue until the job has ended.");
+  verb->add_option("-n,--lines,--tail", arguments->lines, "Only the last N lines.")->type_name("N");
   verb->add_flag("--raw", arguments->raw,
                  "Print every byte unchanged, also terminal control codes.");
   verb->callback([=, &chosen] { chosen = [=] { return logs(*arguments); }; });
