@@ -55,6 +55,11 @@ Expected<Instant> parse_begin(std::string_view text, Instant now) {
   const bool is_from_now = rest.starts_with('+');
   if (is_from_now) rest.remove_prefix(1);
   const bool is_clock = !is_from_now && rest.find_first_of(":-") != rest.npos;
+  if (!is_from_now && !rest.empty() && rest.find_first_not_of("0123456789") == rest.npos) {
+    const std::string typed(rest);
+    return fail(ErrorCode::InvalidArgument,
+                "is an hour or a time to wait; say " + typed + ":00 or +" + typed + "s");
+  }
   std::optional<Instant> at;
   if (is_clock) {
     at = clock_or_date(std::string(rest), now);

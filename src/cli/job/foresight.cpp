@@ -41,7 +41,7 @@ std::optional<mode_t> mode_of(const fs::path& path) {
 /// Its first bytes; "" for one that cannot be read. Never waits: it may be a pipe.
 std::string head_of(const fs::path& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  std::array<char, 64> bytes{};
+  std::array<char, 4096> bytes{};
   const ssize_t got = file.is_open() ? ::read(file.number(), bytes.data(), bytes.size()) : 0;
   return std::string(bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
 }
@@ -54,6 +54,22 @@ std::string way_out(const std::string& program, const std::string& head) {
   if (interpreter.empty()) return head.starts_with("#!") ? "; " + make_it : "";
   return "; say " + interpreter + " " + program +
          (head.starts_with("#!") ? ", or " + make_it : std::string());
+}
+
+/// Of a text that begins with `#!`: why the kernel will not find the program in that line, and what
+/// to do; "" where it will.
+std::string fault_of_first_line(const std::string& head, const std::string& program) {
+  const std::string line = head.substr(0, head.find('\n'));
+  if (line.ends_with('\r')) {
+    return "has the line ends of Windows, which its first line cannot have; say sed -i "
+           "'s/\\r$//' " +
+           program;
+  }
+  const std::size_t begin = line.find_first_not_of(" \t", 2);
+  if (begin == line.npos) return "";
+  const std::string interpreter = line.substr(begin, line.find_first_of(" \t", begin) - begin);
+  if (interpreter.front() != '/' || mode_of(interpreter) || errno != ENOENT) return "";
+  return "begins with #!" + interpreter + ", and there is no such program";
 }
 
 Expected<Warnings> look_at_path(const FilesOfJob& job) {
@@ -70,6 +86,10 @@ Expected<Warnings> look_at_path(const FilesOfJob& job) {
   const std::string head = head_of(path);
   if (::access(path.c_str(), X_OK) != 0) {
     return unfit("the command's " + name + "is not executable" + way_out(program_of(job), head));
+  }
+  if (head.starts_with("#!")) {
+    const std::string fault = fault_of_first_line(head, program_of(job));
+    if (!fault.empty()) return unfit("the command's " + name + fault);
   }
   const bool is_text = !head.empty() && !head.starts_with("#!") && !head.starts_with("\x7f") &&
                        head.find('\0') == std::string::npos;
@@ -136,27 +156,47 @@ std::string script_of(const std::vector<std::string>& command) {
 
 Warnings look_at_script(const FilesOfJob& job) {
   const std::string script = script_of(job.command);
-  if (script.empty() || mode_of(fs::path(job.directory) / script)) return {};
+  if (script.empty()) return {};
+  const fs::path path = fs::path(job.directory) / script;
+  if (mode_of(path)) {
+    // Of `submit ./job.sh` they were read: the interpreter is not the user's word then.
+    const std::string head = head_of(path);
+    for (const char* const mark : {"#BERTH", "#SBATCH"}) {
+      const bool has_lines = head.contains("\n" + std::string(mark) + " --");
+      if (has_lines && job.is_typed) {
+        return {"'" + script + "' has " + mark + " lines, which count in: berth submit " + script};
+      }
+    }
+    return {};
+  }
   if (errno != ENOENT && errno != ENOTDIR) return {};
   return {"'" + script + "' is not there in '" + job.directory +
           "'; the job fails if that is so when it starts"};
 }
 
 /// A word without a slash, as execvp(3) looks it up.
-Warnings look_in_path(const FilesOfJob& job) {
+Expected<Warnings> look_in_path(const FilesOfJob& job) {
   const std::string path = path_in(job.environment);
   for (std::size_t at = 0; at <= path.size();) {
     const std::size_t end = std::min(path.find(':', at), path.size());
     const fs::path folder = fs::path(job.directory) / path.substr(at, end - at);
-    if (::access((folder / program_of(job)).c_str(), X_OK) == 0) return {};
+    if (::access((folder / program_of(job)).c_str(), X_OK) == 0) return Warnings{};
     at = end + 1;
   }
-  const bool is_here = mode_of(fs::path(job.directory) / program_of(job)).has_value();
-  const std::string way = way_by_shell(program_of(job));
-  return {"'" + program_of(job) + "' is in no folder of PATH; " +
-          (!way.empty() ? way
-           : is_here    ? "say ./" + program_of(job) + " for the one in the job's directory"
-                        : "the job fails if that is so when it starts")};
+  const std::string fault = "'" + program_of(job) + "' is in no folder of PATH";
+  if (const std::string way = way_by_shell(program_of(job)); !way.empty()) {
+    return Warnings{fault + "; " + way};
+  }
+  const fs::path here = fs::path(job.directory) / program_of(job);
+  if (const auto mode = mode_of(here); mode && S_ISREG(*mode)) {
+    const std::string head = head_of(here);
+    const std::string way = way_out(program_of(job), head);
+    const bool may_run = ::access(here.c_str(), X_OK) == 0 || way.empty();
+    return unfit(fault + (may_run
+                              ? "; say ./" + program_of(job) + " for the one in the job's directory"
+                              : way));
+  }
+  return Warnings{fault + "; the job fails if that is so when it starts"};
 }
 
 /// What is there of a path: the folder that is, and the name in it that is not, if any.
@@ -209,7 +249,7 @@ Expected<Warnings> look_at_output(const FilesOfJob& job) {
 
 Expected<std::vector<std::string>> look_ahead(const FilesOfJob& job) {
   const bool is_path = program_of(job).find('/') != std::string::npos;
-  auto of_program = is_path ? look_at_path(job) : Expected<Warnings>(look_in_path(job));
+  auto of_program = is_path ? look_at_path(job) : look_in_path(job);
   if (!of_program) return of_program;
   std::ranges::move(look_at_script(job), std::back_inserter(*of_program));
   if (job.output.empty()) return of_program;

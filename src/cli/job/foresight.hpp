@@ -14,6 +14,7 @@ struct FilesOfJob {
   std::vector<std::string> command;      ///< May be empty.
   std::string output;                    ///< As typed, with its %; "": none.
   std::vector<std::string> environment;  ///< Of the job.
+  bool is_typed = true;  ///< The command; else it was made of a script and its lines.
 };
 
 /// Returns: warnings. Errors: InvalidArgument for a program that is no file to be executed, and for

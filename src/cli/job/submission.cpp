@@ -24,6 +24,7 @@
 #include "cli/print/output.hpp"
 #include "cli/print/verbs.hpp"
 #include "core/base/limits.hpp"
+#include "core/base/suggest.hpp"
 #include "core/conditions.hpp"
 #include "core/text/array_text.hpp"
 #include "core/text/handle.hpp"
@@ -512,6 +513,32 @@ Expected<Caller> this_caller() {
   return caller;
 }
 
+namespace {
+
+/// Of what is typed from habit and means something else here.
+void warn_of_habits(const JobOptions& options, const std::vector<std::string>& environment,
+                    std::vector<std::string>& warnings) {
+  const std::string& time = options["--time"].value_or("");
+  if (!time.empty() && time.find_first_not_of("0123456789") == time.npos) {
+    warnings.push_back("--time " + time + " is " + time + " seconds; say " + time +
+                       "min for minutes");
+  }
+  constexpr std::string_view kVisible = "CUDA_VISIBLE_DEVICES=";
+  const bool has_gpus = options["--gpus"].value_or("1") != "0";
+  if (options["--gpu-index"] || !has_gpus) return;
+  for (const std::string& variable : environment) {
+    const std::string gpus = variable.starts_with(kVisible) ? variable.substr(kVisible.size()) : "";
+    if (gpus.empty()) continue;
+    const bool is_list = gpus.find_first_not_of("0123456789,") == gpus.npos;
+    warnings.push_back(variable +
+                       " has no effect: the job sees the GPUs that it gets; say "
+                       "--gpu-index " +
+                       (is_list ? gpus : std::string("N")));
+  }
+}
+
+}  // namespace
+
 Expected<Submission> submission_of(const JobOptions& typed, const Caller& caller) {
   Submission made{.body = Json::object()};
   JobOptions options = typed;
@@ -536,11 +563,13 @@ Expected<Submission> submission_of(const JobOptions& typed, const Caller& caller
       return variable.starts_with("SLURM_");
     });
   }
+  warn_of_habits(options, environment, made.warnings);
   if (auto failed = set_typed(environment, options, caller)) return std::unexpected(*failed);
   auto foreseen = look_ahead({.directory = *directory,
                               .command = options.command,
                               .output = options["--output"].value_or(""),
-                              .environment = environment});
+                              .environment = environment,
+                              .is_typed = options.command == typed.command});
   if (!foreseen) return std::unexpected(foreseen.error());
   std::ranges::move(*foreseen, std::back_inserter(made.warnings));
   const auto words = program_words({.command = options.command,
@@ -565,8 +594,15 @@ Expected<Submission> submission_of(const JobOptions& typed, const Caller& caller
 }
 
 std::string unknown_option(std::string_view word) {
+  const std::string typed(word.substr(0, word.find('=')));
+  std::vector<std::string> known = {"--after-ok",   "--after-any",        "--after-notok",
+                                    "--no-suspend", "--snapshot-exclude", "--snapshot-limit"};
+  for (const JobField& field : kJobFields) {
+    if (field.option.name.starts_with("--")) known.emplace_back(field.option.name);
+  }
   const std::string hint = hint_for(word);
-  return std::string(word) + ": no such option" + (hint.empty() ? "" : "; " + hint);
+  return std::string(word) + ": no such option" +
+         (hint.empty() ? did_you_mean(typed, known) : "; " + hint);
 }
 
 Expected<std::vector<std::string>> command_words(const std::vector<std::string>& left_over,

@@ -94,6 +94,8 @@ TEST(BeginTime, IsFromNowOrOfTheClock) {
   EXPECT_EQ(parse_begin("2030-01-02T22:00", now), *day + hours(22));
   EXPECT_EQ(parse_begin("2030-01-02 22:00:30", now), *day + hours(22) + seconds(30));
   EXPECT_EQ(parse_begin("2020-01-01", now).error().message, "is over");
+  EXPECT_EQ(parse_begin("22", now).error().message,
+            "is an hour or a time to wait; say 22:00 or +22s");
   for (const char* const text : {"", "soon", "25:00", "2030-02-30", "2030-13-01", "22:00x", "+"}) {
     const auto at = parse_begin(text, now);
     ASSERT_FALSE(at) << text;

@@ -82,9 +82,33 @@ TEST_F(Foresight, WarnsOfAProgramThatMayNotRun) {
   EXPECT_THAT(warnings("./text"), ElementsAre(HasSubstr("does not begin with #!")));
   EXPECT_THAT(warnings("./none"), ElementsAre(HasSubstr("is not there; the job fails if")));
   EXPECT_THAT(warnings("nonesuch"), ElementsAre(HasSubstr("is in no folder of PATH; the job")));
-  EXPECT_THAT(warnings("here"),
-              ElementsAre("'here' is in no folder of PATH; say ./here for the one in the job's "
-                          "directory"));
+}
+
+TEST_F(Foresight, RefusesANameThatOnlyTheJobsFolderHas) {
+  file("here", "#!/bin/sh\n", 0755);
+  file("t.py", "print(1)\n", 0644);
+  EXPECT_EQ(refusal("here"),
+            "'here' is in no folder of PATH; say ./here for the one in the job's directory");
+  EXPECT_EQ(refusal("t.py"), "'t.py' is in no folder of PATH; say python3 t.py");
+}
+
+TEST_F(Foresight, RefusesAFirstLineThatNamesNoProgram) {
+  file("dos.sh", "#!/bin/sh\r\necho hi\r\n", 0755);
+  file("old", "#! /no/such/python -u\n", 0755);
+  file("env", "#!/usr/bin/env no-such\n", 0755);
+  EXPECT_EQ(refusal("./dos.sh"),
+            "the command's './dos.sh' has the line ends of Windows, which its first line cannot "
+            "have; say sed -i 's/\\r$//' ./dos.sh");
+  EXPECT_EQ(refusal("./old"),
+            "the command's './old' begins with #!/no/such/python, and there is no such program");
+  EXPECT_THAT(warnings("./env"), IsEmpty());
+}
+
+TEST_F(Foresight, SaysWhereTheLinesOfAScriptCount) {
+  file("job.sh", "#!/bin/sh\n#BERTH --vram 2G\necho\n", 0755);
+  EXPECT_THAT(warnings("bash job.sh"),
+              ElementsAre("'job.sh' has #BERTH lines, which count in: berth submit job.sh"));
+  EXPECT_THAT(warnings("./job.sh"), IsEmpty());
 }
 
 TEST_F(Foresight, SaysHowToSayWhatAShellWouldTake) {
