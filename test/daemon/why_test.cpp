@@ -222,7 +222,17 @@ TEST_F(Why, AJobThatHasEndedWaitsForNothing) {
   rig_.wait_end(id);
   const auto why = rig_.request("GET", "/v1/jobs/" + std::to_string(id) + "/why");
   EXPECT_EQ(why.status, 200);
-  EXPECT_EQ(why.body["reason"], "it has ended");
+  EXPECT_EQ(why.body["reason"], "it has ended as done");
+}
+
+TEST_F(Why, AJobThatNeverStartedSaysWhy) {
+  const int first = rig_.submit("false");
+  const int second =
+      rig_.submit("true", {{"after", Json::array({{{"job", first}, {"when", "after-ok"}}})}});
+  rig_.wait_end(second);
+  const auto why = rig_.request("GET", "/v1/jobs/" + std::to_string(second) + "/why");
+  EXPECT_THAT(why.body["reason"].get<std::string>(),
+              AllOf(StartsWith("it has ended as cancelled: "), HasSubstr(std::to_string(first))));
 }
 
 // ---- The queue of questions ------------------------------------------------------------------

@@ -128,6 +128,8 @@ constexpr auto kElsewhere = std::to_array<Elsewhere>({
     {"nodes", "gpus"},     {"nvidia-smi", "gpus"}, {"sreport", "usage"},   {"pause", "hold"},
     {"unhold", "release"}, {"unpause", "release"}, {"continue", "resume"}, {"edit", "update"},
     {"modify", "update"},  {"simulate", "sim"},    {"monitor", "top"},     {"htop", "top"},
+    {"retry", "submit"},   {"restart", "submit"},  {"rerun", "submit"},    {"resubmit", "submit"},
+    {"requeue", "submit"},
 });
 
 std::string suggestion(std::string_view typed) {

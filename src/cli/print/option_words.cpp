@@ -119,6 +119,10 @@ std::string options_of(const Json& change) {
 }
 
 std::string plain_words(std::string text) {
+  constexpr std::string_view kTwice = ": At Most 1 required but received ";
+  if (const std::size_t at = text.find(kTwice); at != std::string::npos) {
+    return text.replace(at, kTwice.size(), ": is given once at most, not ") + " times";
+  }
   constexpr std::string_view kBefore = ": 1 required ";
   constexpr std::string_view kBehind = " missing";
   const std::size_t at = text.find(kBefore);

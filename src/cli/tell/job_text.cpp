@@ -327,6 +327,9 @@ void add_request(Page& page, const Json& job) {
   if (integer_of(job, "mem_bytes") > 0) page.line("mem", size_text(part_of(job, "mem_bytes")));
   page.line("class", printable(text_of(job, "class")));
   page.line("time limit", seconds_or_dash(number_of(job, "time_limit_seconds")));
+  if (is_there(job, "ends_by_at")) {
+    page.line("ends by", instant_text(number_of(job, "ends_by_at")));
+  }
   page.line("among", gpu_list(part_of(job, "gpu_indices")));
   for (const JobField& field : kJobFields) {
     const std::string key(field.name);

@@ -75,11 +75,11 @@ void look_ahead_now(Api& api, Question question) {
 void tell_why(Api& api, const Exchange& exchange, JobId id) {
   Presenter& presenter = api.daemon.presenter();
   if (api.view().knows(id)) return look_ahead(api, exchange, id);
-  if (const auto job = presenter.job(id, api.viewer(exchange)); !job) {
-    return refuse(exchange, job.error());
-  }
+  const auto job = presenter.job(id, api.viewer(exchange));
+  if (!job) return refuse(exchange, job.error());
   Json json = presenter.brief(id);
-  json["reason"] = "it has ended";
+  const std::string note = Json::parse(*job).value("note", "");
+  json["reason"] = "it has ended as " + json.value("state", "") + (note.empty() ? "" : ": " + note);
   answer(exchange, json);
 }
 

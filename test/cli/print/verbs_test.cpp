@@ -75,7 +75,7 @@ TEST_F(Verbs, SubmitRefusesWhatMakesNoSense) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"submit", "--vram", "0", "true"}, "berth: --vram 0: is not a size"},
       {{"submit", "--vram", "-5G", "true"}, "berth: --vram -5G: is not a size"},
-      {{"submit", "--vrma", "5G", "true"}, "berth: --vrma: no such option\n"},
+      {{"submit", "--vrma", "5G", "true"}, "berth: --vrma: no such option; did you mean --vram?\n"},
       {{"submit"}, "berth: no command; give it after --\n"},
       {{"submit", "echo", "\xFF"}, "berth: argument 2 of the command is not UTF-8\n"},
       {{"wait"},
@@ -209,6 +209,19 @@ TEST_F(Verbs, LogsOfSeveralStandBelowTheirNumbers) {
             (std::vector<std::pair<std::string, std::string>>{
                 {"chosen", "true"}, {"all", "true"}, {"jobs", "1"}, {"jobs", "643"}}));
   EXPECT_EQ(berth({"logs", "-f", "1", "643"}).err, "berth: --follow takes one job, these are 2\n");
+}
+
+TEST_F(Verbs, LogsOfTheLastLinesAlone) {
+  const auto last = [&](const char* lines) {
+    daemon_.answer("GET /v1/jobs", R"({"jobs":[{"id":7}]})");
+    daemon_.answer("GET /v1/jobs/7/log",
+                   {{.body = "one\ntwo\n\nfour", .content_type = "text/plain"}});
+    return berth({"logs", "-n", lines, "7"}).out;
+  };
+  EXPECT_EQ(last("0"), "");
+  EXPECT_EQ(last("1"), "four");
+  EXPECT_EQ(last("3"), "two\n\nfour");
+  EXPECT_EQ(last("9"), "one\ntwo\n\nfour");
 }
 
 TEST_F(Verbs, LsFiltersAndSaysWhenJobsStart) {
