@@ -80,6 +80,18 @@ TEST(ErrorsStart, AConfigurationThatIsNotThereOrWrongIsNamed) {
                  "14400s\n");
 }
 
+TEST(ErrorsStart, AConfigurationThatOthersMayWriteIsNamed) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, whose commands it may hold";
+  const test::ScratchFolder folder;
+  const std::string file = folder.write("berth.toml", "slots = 2\n");
+  ::chmod(file.c_str(), 0666);
+  expect_refused({"--config", file}, kBadUsage,
+                 file + ": every user may write it; say chmod o-w " + file + "\n");
+  ::chmod(file.c_str(), 0600);
+  ASSERT_EQ(::chown(file.c_str(), 65534, 0), 0);
+  expect_refused({"--config", file}, kBadUsage, file + ": belongs to uid 65534, must be root's");
+}
+
 TEST(ErrorsStart, AStateThatCannotBeIsNamed) {
   expect_refused({"--state", "/dev/null"}, kFailed, "/dev/null: Not a directory\n");
   expect_refused({"--state", "/proc/no/such"}, kFailed, "/proc/no/such: ");

@@ -43,6 +43,8 @@ std::unexpected<Error> refusal(std::string_view file, std::size_t line, std::siz
 }  // namespace
 
 Expected<void> check_toml_bytes(std::string_view text, std::string_view file) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // as editors of Windows write it
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   const bool is_long = text.contains("\"\"\"") || text.contains("'''");
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::string_view line = text.substr(0, text.find('\n'));

@@ -21,6 +21,7 @@
 #include "core/text/text.hpp"
 #include "core/text/words.hpp"
 #include "daemon/api/api.hpp"
+#include "daemon/attempts/launcher.hpp"
 #include "daemon/attempts/leftovers.hpp"
 #include "daemon/daemon.hpp"
 #include "daemon/limits/mps_errand.hpp"
@@ -86,6 +87,20 @@ void add_flags(CLI::App& app, Flags& flags, const Program& program) {
   if (program.add_flags) program.add_flags(app);
 }
 
+/// Whoever can write there can have commands run as any user: `notify_command` is one.
+Expected<void> check_writers(const std::string& path) {
+  struct stat status{};
+  if (::geteuid() != 0 || ::stat(path.c_str(), &status) != 0) return {};
+  if (status.st_uid != 0) {
+    return fail(ErrorCode::InvalidArgument, path + ": belongs to uid " +
+                                                std::to_string(status.st_uid) +
+                                                ", must be root's: berthd runs as root by it");
+  }
+  if ((status.st_mode & S_IWOTH) == 0) return {};
+  return fail(ErrorCode::InvalidArgument,
+              path + ": every user may write it; say chmod o-w " + path);
+}
+
 Expected<std::string> read_text(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::string text;
@@ -110,6 +125,7 @@ Expected<Options> settle(const Flags& flags, const Surroundings& around, const P
   if (is_there || !flags.config.empty()) {
     const auto text = read_text(file);
     if (!text) return std::unexpected(text.error());
+    if (auto safe = check_writers(file); !safe) return std::unexpected(safe.error());
     if (auto done = read_config(options, *text, file); !done) return std::unexpected(done.error());
   }
   const Options& given = flags.options;
@@ -296,6 +312,7 @@ Expected<void> serve(Options options, const ReadOptions& read, const Program& pr
   join_own_session_keyring();  // the keys of the shell that started us are not for our jobs
   Signals signals(Signals::block());
   if (auto taken = take_state(options.state); !taken) return taken;
+  if (auto original = check_original(options.state + "/attempts"); !original) return original;
   auto site = program.open_site(options);
   if (!site) return std::unexpected(site.error());
   auto daemon = Daemon::open(options, std::move(*site));

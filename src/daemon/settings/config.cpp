@@ -137,10 +137,12 @@ Expected<void> read_own_limits(const ConfigValue& value, const std::string& what
                                std::optional<std::vector<uid_t>> (*users_of)(std::string_view),
                                std::map<UserId, OwnLimits>& target) {
   const auto read = [&](const std::string& name, const ConfigValue& entry) {
+    const auto users = users_of(name);
+    if (!users) {
+      if (auto fine = entry.left_out(name, what); !fine) return fine;
+    }
     OwnLimits own;
     auto done = entry.into(own);
-    const auto users = users_of(name);
-    if (!users) entry.warn_of("such " + what);
     for (const uid_t user : users.value_or(std::vector<uid_t>())) {
       merge_limits(target[UserId(user)], own);
     }
@@ -195,7 +197,8 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
      "cores of a job without GPUs that states none; 0: any number of such jobs run at once",
      ConfigRange{0, kMostCores}},
     {"longest_time", "", kNow, kept_in<&Options::longest_time>,
-     "longest time limit of a job: a longer `--time` is refused, a job without one has this limit"},
+     "longest time limit of a job: a longer `--time` is refused, a job without one has this limit; "
+     "of jobs that are submitted or changed from then on"},
     {"share", "\"patient\"", kNow, kept_in<&Options::sharing, &SharingRules::of_all>,
      "how a job shares its GPUs that does not say `--share`: `\"patient\"`: the policy may let it "
      "wait before it joins other jobs (headroom.md), but not a job of class `service`, nor `berth "
@@ -355,11 +358,6 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
      "the same for the members of groups, as `{students = {gpus = 1, logs = \"5GiB\"}}`"},
 });
 
-std::string place_of(const toml::node& node, const std::string& file) {
-  const toml::source_position at = node.source().begin;
-  return file + ":" + std::to_string(at.line) + ":" + std::to_string(at.column);
-}
-
 /// A line for each value of a table, and where it stands.
 void add_values(std::string& text, const std::string& name, const toml::node& node,
                 const std::string& file) {
@@ -374,7 +372,9 @@ void add_values(std::string& text, const std::string& name, const toml::node& no
   std::ostringstream value;
   value << toml::toml_formatter(
       node, toml::toml_formatter::default_flags & ~toml::format_flags::allow_literal_strings);
-  text += name + " = " + value.str() + "  # " + place_of(node, file) + "\n";
+  const toml::source_position at = node.source().begin;
+  text += name + " = " + value.str() + "  # " + file + ":" + std::to_string(at.line) + ":" +
+          std::to_string(at.column) + "\n";
 }
 
 /// The keys of a table; `outer` is its name with its dot, "" for the file itself.
@@ -382,11 +382,11 @@ Expected<void> read_table(Options& options, const toml::table& table, const std:
                           const std::string& file) {
   for (const auto& [name, node] : table) {
     const std::string full = outer + std::string(name.str());
-    const std::string where = place_of(node, file) + ": " + full;
+    const ConfigValue value{node, file, full, options.warnings};
     const auto found = std::ranges::find(kKeys, full, &ConfigKey::name);
     Expected<void> done;
     if (found != kKeys.end()) {
-      done = found->option.read(options, {node, where, options.warnings, found->range});
+      done = found->option.read(options, {node, file, full, options.warnings, found->range});
       if (done) add_values(options.from_file[full], full, node, file);
     } else if (outer.empty() && node.is_table()) {
       done = read_table(options, *node.as_table(), full + ".", file);
@@ -395,7 +395,7 @@ Expected<void> read_table(Options& options, const toml::table& table, const std:
       for (const ConfigKey& each : kKeys) {
         known += (known.empty() ? "" : ", ") + std::string(each.name);
       }
-      done = fail(ErrorCode::InvalidArgument, where + ": unknown key; valid keys: " + known);
+      done = value.refuse("unknown key; valid keys: " + known);
     }
     if (!done) return done;
   }
@@ -417,6 +417,10 @@ void add_comment(std::string& text, std::string words) {
 }  // namespace
 
 std::span<const ConfigKey> config_keys() { return kKeys; }
+
+bool is_config_key(std::string_view name) {
+  return std::ranges::find(kKeys, name, &ConfigKey::name) != kKeys.end();
+}
 
 std::string full_meaning(const ConfigKey& key) {
   std::string meaning(key.meaning);

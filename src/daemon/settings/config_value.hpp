@@ -24,18 +24,34 @@
 
 namespace berth::daemon {
 
+/// Whether the file may have it above the first table.
+bool is_config_key(std::string_view name);
+
 struct ConfigValue {
   const toml::node& node;
-  std::string where;  ///< `FILE:LINE:COLUMN: KEY`, for messages.
+  std::string file;
+  std::string name;  ///< The key, with its tables: `users.alice.jobs`.
   /// Takes what names somebody who is gone: a deleted user must not keep berthd from starting.
   std::vector<std::string>& warnings;
   ConfigRange range = {};
 
+  /// `FILE:LINE:COLUMN: KEY`, for messages.
+  std::string where() const {
+    const toml::source_position at = node.source().begin;
+    return file + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) + ": " + name;
+  }
   std::unexpected<Error> refuse(const std::string& wanted) const {
-    return fail(ErrorCode::InvalidArgument, where + ": " + wanted);
+    return fail(ErrorCode::InvalidArgument, where() + ": " + wanted);
   }
   void warn_of(const std::string& gone) const {
-    warnings.push_back(where + ": there is no " + gone + "; left out");
+    warnings.push_back(where() + ": there is no " + gone + "; left out");
+  }
+  /// Of an entry of a table of users or groups that there are not: a key that stands in the wrong
+  /// table is a mistake, a user who is gone is none.
+  Expected<void> left_out(const std::string& key, const std::string& what) const {
+    if (is_config_key(key)) return refuse("is a key of its own; it stands above the first table");
+    warn_of("such " + what);
+    return {};
   }
   std::optional<std::string> text() const { return node.value_exact<std::string>(); }
   /// Calls `read` with the key and the value of each entry, until one is refused.
@@ -44,10 +60,10 @@ struct ConfigValue {
     const toml::table* const table = node.as_table();
     if (table == nullptr) return refuse(wanted);
     for (const auto& [key, of] : *table) {
-      const std::string name(key.str());
+      const std::string inner(key.str());
       // A number in a table is a limit of users.
-      const ConfigValue entry{of, where + "." + name, warnings, {0, kMostUserLimit}};
-      if (auto done = read(name, entry); !done) return done;
+      const ConfigValue entry{of, file, name + "." + inner, warnings, {0, kMostUserLimit}};
+      if (auto done = read(inner, entry); !done) return done;
     }
     return {};
   }
@@ -71,10 +87,10 @@ struct ConfigValue {
                               const std::string& what) const {
     std::vector<std::string> names;
     if (auto done = into_list(names, wanted, word_in); !done) return done;
-    for (const std::string& name : names) {
-      const auto number = what == "user" ? number_of_user(name) : number_of_group(name);
+    for (const std::string& one : names) {
+      const auto number = what == "user" ? number_of_user(one) : number_of_group(one);
       if (number) target.insert(Number(*number));
-      if (!number) warn_of(what + " " + name);
+      if (!number) warn_of(what + " " + one);
     }
     return {};
   }
@@ -88,6 +104,12 @@ struct ConfigValue {
     return put(target, node.value_exact<bool>(), "must be true or false");
   }
   Expected<void> into(Duration& target) const {
+    const std::string typed = text().value_or("");
+    const bool has_unit = typed.find_first_not_of("0123456789") != typed.npos;
+    if (!has_unit && !typed.empty() && typed != "0") {
+      return refuse("must have its unit, as \"" + typed + "s\", \"" + typed + "min\" or \"" +
+                    typed + "d\"");
+    }
     return amount(target, parse_duration, "must be a duration such as \"10s\"");
   }
   Expected<void> into(Bytes& target) const {
@@ -197,20 +219,19 @@ struct ConfigValue {
     const std::string wanted = "must be a list of users and @groups, such as [\"alice\", \"@ops\"]";
     std::vector<std::string> names;
     if (auto done = into_list(names, wanted, word_in); !done) return done;
-    for (const std::string& name : names) {
-      const bool is_group = name.starts_with('@');
-      const auto number = is_group ? number_of_group(name.substr(1)) : number_of_user(name);
+    for (const std::string& one : names) {
+      const bool is_group = one.starts_with('@');
+      const auto number = is_group ? number_of_group(one.substr(1)) : number_of_user(one);
       if (number) (is_group ? target.groups : target.users).insert(*number);
-      if (!number) warn_of(is_group ? "group " + name.substr(1) : "user " + name);
+      if (!number) warn_of(is_group ? "group " + one.substr(1) : "user " + one);
     }
     return {};
   }
   /// Weights by the names or numbers of users.
   Expected<void> into(std::map<UserId, std::int64_t>& target) const {
-    const auto read = [&](const std::string& name, const ConfigValue& entry) {
-      const auto user = number_of_user(name);
-      if (!user) entry.warn_of("such user");
-      return user ? entry.weight_into(target[UserId(*user)]) : Expected<void>();
+    const auto read = [&](const std::string& of, const ConfigValue& entry) {
+      const auto user = number_of_user(of);
+      return user ? entry.weight_into(target[UserId(*user)]) : entry.left_out(of, "user");
     };
     return each_entry("must be a table of users and weights", read);
   }

@@ -128,6 +128,21 @@ TEST(Options, DefaultsAreThoseOfTheTable) {
   }
 }
 
+TEST(Options, ATimeHasItsUnit) {
+  EXPECT_EQ(config_refusal("keep_jobs = \"30\""),
+            "berth.toml:1:13: keep_jobs: must have its unit, as \"30s\", \"30min\" or \"30d\"");
+  EXPECT_EQ(read("keep_jobs = \"30d\"").retention.jobs, hours(30 * 24));
+}
+
+TEST(Options, AKeyInTheWrongTableIsNoUserWhoIsGone) {
+  const std::string words = ": is a key of its own; it stands above the first table";
+  EXPECT_EQ(config_refusal("[weights]\nroot = 2\nhide_arguments = true\n"),
+            "berth.toml:3:18: weights.hide_arguments" + words);
+  EXPECT_EQ(config_refusal("[users]\nslots = 2\n"), "berth.toml:2:9: users.slots" + words);
+}
+
+TEST(Options, MayBeginWithAByteOrderMark) { EXPECT_EQ(read("\xEF\xBB\xBFslots = 2\n").slots, 2); }
+
 TEST(Options, AGroupOfJobsThatIsGoneIsLeftOutWithAWarning) {
   const Options options = read("job_groups = [\"root\", \"no-such-group\"]");
   EXPECT_EQ(options.job_groups, std::set<gid_t>{0});
@@ -157,7 +172,7 @@ TEST(Options, WeightsAreOfUsersByNameOrNumber) {
   const auto weights = read("[weights]\nroot = 2\n4711 = 0.25\n").rules.weights;
   EXPECT_EQ(weights, (std::map<UserId, std::int64_t>{{UserId(0), 2000}, {UserId(4711), 250}}));
   EXPECT_EQ(config_refusal("weights.root = 0"),
-            "berth.toml:1:1: weights.root: must be a weight from 0.001 to 100000");
+            "berth.toml:1:16: weights.root: must be a weight from 0.001 to 100000");
   EXPECT_EQ(config_refusal("weights = 3"),
             "berth.toml:1:11: weights: must be a table of users and weights");
 }
@@ -167,7 +182,7 @@ TEST(Options, AWeightOfAUserWhoIsGoneIsLeftOutWithAWarning) {
   EXPECT_EQ(options.rules.weights, (std::map<UserId, std::int64_t>{{UserId(0), 3000}}));
   EXPECT_THAT(options.warnings,
               testing::ElementsAre(
-                  "berth.toml:1:1: weights.nobody-of-that-name: there is no such user; left out"));
+                  "berth.toml:2:23: weights.nobody-of-that-name: there is no such user; left out"));
 }
 
 TEST(Options, UsersAndGroupsHaveLimitsOfTheirOwn) {
@@ -324,7 +339,6 @@ TEST(Options, AWrongValueIsFoundByLineAndColumn) {
 
 /// As `berth submit --time` takes them.
 TEST(Options, DurationsAreThoseOfTheCommandLine) {
-  EXPECT_EQ(read("grace = \"2\"").grace, seconds(2));
   EXPECT_EQ(read("grace = \"1.5m\"").grace, seconds(90));
   EXPECT_EQ(read("grace = \"1:30\"").grace, seconds(90));
   EXPECT_EQ(read("probe = \"250ms\"").probe, Duration(250'000));
