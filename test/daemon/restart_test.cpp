@@ -211,6 +211,25 @@ TEST(Restart, ASecondDaemonOnOneStateIsRefused) {
   EXPECT_EQ(rig.wait_end(rig.submit("true"))["state"], "done");
 }
 
+/// As an administrator has it who tries a backup: its jobs' shims hold the files of the original.
+TEST(Restart, ACopiedStateIsRefusedAndItsJobsGoOn) {
+  Rig rig;
+  rig.start();
+  const int job = rig.submit("echo on; exec sleep 1000");
+  eventually("it runs", [&] { return rig.log(job) == "on\n"; });
+  const std::string copy = rig.folder() / "copy";
+  std::filesystem::copy(
+      rig.state(), copy,
+      std::filesystem::copy_options::recursive | std::filesystem::copy_options::skip_symlinks);
+  const auto ran = Rig({.gpus = ""}).start_refused({"--state", copy});
+  EXPECT_EQ(ran.exit_code, test::kFailed);
+  EXPECT_THAT(ran.err, testing::AllOf(testing::StartsWith("berthd: " + copy +
+                                                          "/attempts/1.1: its shim, process " +
+                                                          std::to_string(rig.shim_of(job))),
+                                      HasSubstr("this state is a copy")));
+  EXPECT_EQ(rig.job(job)["state"], "running");
+}
+
 TEST(Restart, AnotherPolicyTakesOver) {
   Rig rig;
   rig.start();

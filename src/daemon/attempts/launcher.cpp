@@ -599,6 +599,34 @@ AttemptLeft look_for_attempt(const std::string& folder, JobId job, Attempt attem
   return left;
 }
 
+Expected<void> check_original(const std::string& folder) {
+  constexpr int kLooks = 100;
+  constexpr int kMicros = 10'000;
+  std::string copied;
+  for_each_name(folder, [&](std::string_view name) {
+    const std::string path = folder + "/" + std::string(name);
+    const auto lives_unlocked = [&]() -> std::optional<shim::Process> {
+      if (!key_of(name) || is_locked(path)) return std::nullopt;
+      const auto text = read_whole(path);
+      const auto record = text ? shim::parse_record(*text) : fail(ErrorCode::NotFound, path);
+      if (!record || !record->shim || record->exit || !open_process(*record->shim)) {
+        return std::nullopt;
+      }
+      const auto stat = shim::stat_of(record->shim->pid);
+      return stat && !shim::has_exited(*stat) ? record->shim : std::nullopt;
+    };
+    if (!copied.empty() || !lives_unlocked()) return;
+    for (int look = 0; look < kLooks && lives_unlocked(); ++look) ::usleep(kMicros);
+    if (const auto shim = lives_unlocked()) {
+      copied = path + ": its shim, process " + std::to_string(shim->pid) +
+               ", holds another file: this state is a copy, and jobs run from the original; start "
+               "berthd there until they have ended";
+    }
+  });
+  if (copied.empty()) return {};
+  return fail(ErrorCode::Conflict, copied);
+}
+
 JobId last_named(const std::vector<std::string>& folders) {
   JobId last;
   for (const std::string& folder : folders) {

@@ -63,6 +63,11 @@ struct AttemptLeft {
 };
 AttemptLeft look_for_attempt(const std::string& folder, JobId job, Attempt attempt);
 
+/// A shim holds a lock on the file of its attempt, not on a copy of it: by a copied state it would
+/// be taken for gone, and its job ended. Waits up to a second for one that is just ending. Errors:
+/// Conflict naming the first shim that lives without its lock.
+Expected<void> check_original(const std::string& folder);
+
 class Launcher {
  public:
   static Expected<std::unique_ptr<Launcher>> open(Loop& loop, const LauncherOptions& options,
