@@ -10,6 +10,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -86,6 +87,32 @@ std::string outcome_of(int status) {
   return status < 500 ? "refused" : "failed";
 }
 
+/// What came of a request about several jobs, each of which may be refused by itself.
+struct OfSeveral {
+  Json changed = Json::array();  ///< Their numbers.
+  Json refused = Json::array();  ///< `{handle, error}`.
+
+  explicit OfSeveral(const Json& answer) {
+    const auto list = [&](const char* key) {
+      const bool is_list = answer.is_object() && answer.contains(key) && answer[key].is_array();
+      return is_list ? answer[key] : Json::array();
+    };
+    for (const Json& job : list("jobs")) changed.push_back(job["id"]);
+    refused = list("refused");
+  }
+  bool is_refusal() const { return changed.empty() && !refused.empty(); }
+  /// Of the one job that it was about; null where they were several.
+  Json job() const {
+    if (changed.size() == 1) return changed[0];
+    if (!is_refusal() || refused.size() > 1) return nullptr;
+    const std::string handle = refused[0].value("handle", "");
+    std::int64_t number = 0;
+    const char* const end = handle.data() + handle.size();
+    return std::from_chars(handle.data(), end, number).ptr == end && number > 0 ? Json(number)
+                                                                                : Json(handle);
+  }
+};
+
 class Audited final : public http::Exchange {
  public:
   Audited(std::shared_ptr<http::Exchange> inner, Audit& audit)
@@ -155,29 +182,28 @@ void Audit::add(const Record& record) {
   const std::lock_guard lock(mutex_);
   const std::string user = names_.of(record.peer.user);
   const std::string what = what_of(record.request);
-  Json line = {{"at", time_text()},
-               {"user", user},
-               {"uid", record.peer.user},
-               {"pid", record.peer.pid},
-               {"what", what},
-               {"request", record.request},
-               {"outcome", outcome_of(record.status)},
+  Json line = {{"at", time_text()},      {"user", user}, {"uid", record.peer.user},
+               {"pid", record.peer.pid}, {"what", what}, {"request", record.request},
                {"status", record.status}};
+  const OfSeveral several(answer);
+  const std::string outcome = several.is_refusal() ? "refused" : outcome_of(record.status);
+  line["outcome"] = outcome;
   Json job = job_asked_of(record.request) ? Json(*job_asked_of(record.request)) : part("id");
+  if (job.is_null()) job = several.job();
   if (!job.is_null()) line["job"] = job;
   if (record.owner) line["owner"] = names_.of(record.owner->value());
-  if (const Json changed = part("jobs"); changed.is_array()) {
-    line["jobs"] = changed.size();
-    for (std::size_t i = 0; i < changed.size() && changed.size() <= 100; ++i) {
-      line["changed"].push_back(changed[i]["id"]);
+  if (part("jobs").is_array()) {
+    line["jobs"] = several.changed.size();
+    if (!several.changed.empty() && several.changed.size() <= 100) {
+      line["changed"] = several.changed;
     }
   }
+  if (!several.refused.empty()) line["refused"] = several.refused.size();
   if (Json asked = asked_of(record.asked); !asked.is_null()) line["asked"] = std::move(asked);
-  if (const Json why = part("error"); why.is_string()) {
-    line["why"] = why.get<std::string>().substr(0, kMostWhy);
-  }
-  const std::string message = user + ": " + what + (job.is_null() ? "" : " job " + job.dump()) +
-                              ": " + outcome_of(record.status);
+  const Json why = several.refused.empty() ? part("error") : several.refused[0]["error"];
+  if (why.is_string()) line["why"] = why.get<std::string>().substr(0, kMostWhy);
+  const std::string message =
+      user + ": " + what + (job.is_null() ? "" : " job " + job.dump()) + ": " + outcome;
   write(line.dump(-1, ' ', false, Json::error_handler_t::replace), message);
 }
 

@@ -40,6 +40,32 @@ Audit::Record cancelled(int job) {
           .answer = R"({"id":7,"state":"stopping"})"};
 }
 
+TEST(AuditTest, WhatCameOfARequestOfSeveralIsWhatCameOfEach) {
+  test::ScratchFolder folder;
+  Audit audit({.path = folder / "audit.jsonl"});
+  Audit::Record asked = cancelled(7);
+  asked.request = "POST /v1/cancel";
+  asked.owner.reset();
+  for (const char* const answer :
+       {R"({"jobs":[],"refused":[{"handle":"132","error":"job 132: belongs to bob"}]})",
+        R"({"jobs":[{"id":134,"state":"stopping"}]})",
+        R"({"jobs":[{"id":1},{"id":2}],"refused":[{"handle":"x","error":"no"}]})"}) {
+    asked.answer = answer;
+    audit.add(asked);
+  }
+  const auto lines = lines_of(folder / "audit.jsonl");
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(lines[0]["outcome"], "refused");
+  EXPECT_EQ(lines[0]["job"], 132);
+  EXPECT_EQ(lines[0]["why"], "job 132: belongs to bob");
+  EXPECT_EQ(lines[1]["outcome"], "done");
+  EXPECT_EQ(lines[1]["job"], 134);
+  EXPECT_EQ(lines[2]["outcome"], "done");
+  EXPECT_EQ(lines[2]["changed"], Json({1, 2}));
+  EXPECT_EQ(lines[2]["refused"], 1);
+  EXPECT_FALSE(lines[2].contains("job"));
+}
+
 TEST(AuditTest, ALineSaysWhoDidWhatToWhoseJobAndWhatCameOfIt) {
   test::ScratchFolder folder;
   Audit audit({.path = folder / "audit.jsonl"});
