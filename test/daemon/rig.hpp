@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -105,6 +106,7 @@ class Rig {
   ScratchFolder folder_;
   RigOptions options_;
   pid_t pid_ = -1;
+  std::chrono::steady_clock::time_point began_ = {};
 };
 
 /// Does something in a process of another user, whose groups are its own alone; only root can.
