@@ -188,6 +188,7 @@ Expected<std::unique_ptr<Daemon>> Daemon::open(Options options, std::unique_ptr<
 Daemon::Daemon(const Options& options, Machine machine, std::unique_ptr<Host> host,
                live::Keeper keeper, std::unique_ptr<Site> site)
     : options_(options),
+      longest_time_(options.longest_time),
       default_cpu_(options.default_cpu),
       sharing_(options.sharing),
       machine_(std::move(machine)),
@@ -453,6 +454,7 @@ Expected<Daemon::Reloaded> Daemon::reload() {
   site_->on_reload();
   overuse_->set(options_.overuse);
   retention_->set(options_.retention);
+  longest_time_ = options_.longest_time;
   default_cpu_ = options_.default_cpu;
   const std::lock_guard lock(sharing_mutex_);
   sharing_ = options_.sharing;

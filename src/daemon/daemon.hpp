@@ -105,7 +105,8 @@ class Daemon {
   void note_for_good(JobId job, std::string text) { keeper_.note_for_good(job, std::move(text)); }
   const Machine& machine() const { return machine_; }
   const Options& options() const { return options_; }
-  CpuMilli default_cpu() const { return default_cpu_; }  // from any thread
+  CpuMilli default_cpu() const { return default_cpu_; }    // from any thread
+  Duration longest_time() const { return longest_time_; }  // likewise
   /// As SharingRules::of(); from any thread.
   std::optional<Sharing> default_sharing(UserId user) const {
     const std::lock_guard lock(sharing_mutex_);
@@ -142,6 +143,7 @@ class Daemon {
   Expected<void> sync();
 
   Options options_;
+  std::atomic<Duration> longest_time_;
   std::atomic<CpuMilli> default_cpu_;  ///< A reload changes it while bodies are read,
   mutable std::mutex sharing_mutex_;
   SharingRules sharing_;  ///< and this.

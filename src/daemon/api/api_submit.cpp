@@ -48,6 +48,10 @@ std::string learned_memory_text(const JobSpec& spec) {
 std::vector<std::string> warnings_for(const Daemon& daemon, const live::Submission& job) {
   std::vector<std::string> warnings =
       memory_warnings(job.command.arguments, job.spec.request.gpu, daemon.machine().devices.list);
+  if (job.spec.time_limit == daemon.longest_time() && job.spec.time_limit != kForever) {
+    warnings.push_back("the job is ended after " + seconds_text(job.spec.time_limit) +
+                       " s: the administrator allows no longer time limit");
+  }
   if (!job.command.notice) return warnings;
   const std::string why = why_untold(job.command.notice->to);
   if (!why.empty()) {
@@ -126,10 +130,6 @@ void take(const Kept& kept) {
   if (auto done = accept_gpus(job, api.view().cluster()); !done) {
     return refuse(exchange, done.error());
   }
-  const Duration longest = api.daemon.options().longest_time;
-  if (auto done = keep_to_time(job.spec.time_limit, longest); !done) {
-    return refuse(exchange, 422, done.error().message);
-  }
   if (auto done = check_share(job, api.daemon); !done) {
     return refuse(exchange, 422, done.error().message);
   }
@@ -183,7 +183,8 @@ Reading submit(Api& api, const Call& call) {
   auto job = parse_submission(call.exchange->take_body(), request.peer,
                               {.cpu = api.daemon.default_cpu(),
                                .shrinks = api.daemon.options().shrinks,
-                               .sharing = api.daemon.default_sharing(UserId(request.peer.user))});
+                               .sharing = api.daemon.default_sharing(UserId(request.peer.user)),
+                               .longest_time = api.daemon.longest_time()});
   if (!job) return denied(job.error());
   const Kept kept(new Submitting{api, call.exchange, *is_dry, std::move(*job)});
   return [kept] { kept->job.after.empty() ? take(kept) : find_after(kept); };

@@ -416,7 +416,7 @@ Expected<void> check_time_left(Updating& update) {
   const Instant now = update.daemon.keeper().engine().view().now();
   Duration& limit = update.updated.spec.time_limit;
   if (update.asked.change.has("time_limit_seconds")) {
-    const auto done = keep_to_time(limit, update.daemon.options().longest_time);
+    const auto done = keep_to_time(limit, update.daemon.longest_time());
     if (!done) return update.named(done);
   }
   if (limit > run_of(update.asked.job, now)) return {};

@@ -93,6 +93,9 @@ Expected<live::Submission> parse_submission(std::string_view body, const http::P
     if (auto done = read_field(fields, key, value); !done) return std::unexpected(done.error());
   }
   fill_in(fields, *json, defaults);
+  if (auto done = keep_to_time(job.spec.time_limit, defaults.longest_time); !done) {
+    return std::unexpected(done.error());
+  }
   if (auto done = check_fields(fields); !done) return std::unexpected(done.error());
   if (fields.warn_signal != 0) {
     job.command.warning = live::Warning{fields.warn_signal, fields.warns_before()};

@@ -26,6 +26,7 @@ struct JobDefaults {
   std::set<UserId> shrinks;  ///< Users whose jobs' charges may fall to what they hold.
   /// Of this user; none: patient, but of a service, and of a job that a terminal attends, at once.
   std::optional<Sharing> sharing = std::nullopt;
+  Duration longest_time = kForever;  ///< Of a time limit; of a job without one, this.
 };
 
 /// POST /v1/jobs. Errors: InvalidArgument naming key, value and limit (`vram_bytes: 0, the least is

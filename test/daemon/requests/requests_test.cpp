@@ -202,6 +202,14 @@ TEST(Requests, ATimeLimitIsTheLongestOneAtMost) {
             "time_limit_seconds: 10800, the administrator allows 7200 (longest_time)");
 }
 
+TEST(Requests, AWarningMayComeBeforeTheLongestTimeLimit) {
+  const Json json = with("warning_signal", "USR1");
+  EXPECT_FALSE(parse_submission(json.dump(), kPeer));
+  const auto job = parse_submission(json.dump(), kPeer, {.longest_time = hours(1)});
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->spec.time_limit, hours(1));
+}
+
 TEST(Requests, TypesOfGpuAreThoseOfTheCluster) {
   Cluster cluster;
   cluster.add_switch();
