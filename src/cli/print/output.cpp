@@ -199,7 +199,7 @@ void Table::fit(std::size_t width) {
 }
 
 std::string Table::line_of(const std::vector<Cell>& row, const Look& look) const {
-  constexpr std::size_t kNarrowest = 10;
+  constexpr std::size_t kFewest = 10;  // columns, in which words may be broken
   std::string line;
   for (std::size_t i = 0; i + 1 < row.size(); ++i) {
     if (!shown_[i]) continue;
@@ -215,7 +215,7 @@ std::string Table::line_of(const std::vector<Cell>& row, const Look& look) const
   if (look.width && rest_ == Rest::Cut) {
     parts = {cut(parts.front(), left)};
   } else if (look.width)
-    parts = wrapped(parts.front(), std::max(left, std::min(kNarrowest, *look.width)));
+    parts = wrapped(parts.front(), std::max(left, std::min(kFewest, *look.width)));
   std::string text;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     std::string whole = i == 0 ? line : std::string(before, ' ');
