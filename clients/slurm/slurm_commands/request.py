@@ -273,9 +273,20 @@ def notice(options):
 
 
 def pattern(text, name):
-    """What of a file's pattern is known at submission; berth fills in %j, %A and %a."""
-    known = {"x": name, "u": jobs.me(), "N": jobs.HOST, "n": "0", "t": "0", "s": "batch", "J": "%j"}
-    return re.sub(r"%0?\d*([A-Za-z%])", lambda m: known.get(m[1], "%" + m[1]), text)
+    """What of a file's pattern is known at submission; %j, %A, %a and %% are left for later. A
+    backslash says that nothing stands for anything else."""
+    if "\\" in text:
+        return text.replace("\\", "").replace("%", "%%")
+    known = {"x": name, "u": jobs.me(), "N": jobs.HOST, "n": "0", "t": "0", "s": "batch"}
+
+    def filled(found):
+        digits, letter = found[1].lstrip("0")[:2], found[2]
+        if letter in known:
+            return known[letter].zfill(int(digits or 0) if letter in "nt" else 0).replace("%", "%%")
+        digits = str(min(int(digits or 0), 10) or "")
+        return "%%" if letter == "%" else "%" + digits + ("j" if letter == "J" else letter)
+    return re.sub("%([0-9]*)([xuNntsjJAa%])", filled,
+                  re.sub("%(?![0-9]*[xuNntsjJAa%])", "%%%%", text))
 
 
 # What Slurm tells of an option, the last counts; `berth submit` has the same table for #SBATCH

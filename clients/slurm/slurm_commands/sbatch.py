@@ -1,60 +1,121 @@
 """sbatch: queues a script. It travels with the job, so that its file may be moved away at once."""
 import os
+import re
 import sys
 import time
 
 import berth
 
-from . import jobs, processes, request, requeue
+from . import facts, jobs, processes, request, requeue
 from .options import Usage
 
 LARGEST = 120_000  # bytes of a script: it is an argument of the job's command
 
-# Run by sh with the text of the script as $1 and the file for errors, if any, as $2. The script
-# is executed from an unlinked file, by its own first line; what a job knows of itself only when it
-# runs is told here. The shell stays, deaf to signals, to exit as scontrol requeue told it to; what
-# it would say of a script that was ended by a signal goes nowhere.
+OTHERS = " ".join(str(number) for number in range(1, 65)  # signals that a shell may trap
+                  if number not in (4, 5, 6, 7, 8, 9, 11, 17, 18, 19, 20, 21, 22, 31, 32, 33,
+                                    requeue.TOLD))
+
+# Run by sh; its words are in shell_words(). The script is a file of its own folder, which goes when
+# the script has ended, and is executed by its own first line; what a job knows of itself only when
+# it runs is told here. The shell stays, deaf to signals, to exit as scontrol requeue told it to;
+# what it would say of a script that was ended by a signal goes nowhere.
+#
+# berth signals the job's process group before its limit. Slurm signals the batch shell alone (B:),
+# or the steps alone. So the script leaves the group for a session of its own where that was asked
+# for, and in its place a second shell takes the signal and passes it on, until it reads a line in `end`. It
+# is of a pipeline: one in the background could not hear INT and QUIT.
 PRELUDE = processes.FIRST_LINE + r"""
+deafen() {
+  trap : %(others)s
+}
 again=
 trap again=1 %(told)d
-for number in 1 2 3 10 12 13 14 15 16 23 24 25 26 27 28 29 30 $(seq 34 49) $(seq 51 64); do
-  trap : "$number"
-done
-unset number
-if [ -n "$2" ]; then
-  errors=$(printf %%s "$2" | sed "s/%%j/$BERTH_JOB_ID/g; s/%%A/${BERTH_ARRAY_JOB_ID:-$BERTH_JOB_ID}/g
-    s/%%a/${BERTH_ARRAY_TASK_ID:-4294967294}/g")
-  exec 2>>"$errors" || exit 1
-  unset errors
+deafen
+name=$0 text=$2 mode=$3 input=$4 output=$5 errors=$6
+shift 6
+fill() {
+  letters=$1 values=
+  while :; do
+    case $letters in
+      j*) values="$values $BERTH_JOB_ID" ;;
+      A*) values="$values ${BERTH_ARRAY_JOB_ID:-$BERTH_JOB_ID}" ;;
+      a*) values="$values ${BERTH_ARRAY_TASK_ID:-4294967294}" ;;
+      *) break ;;
+    esac
+    letters=${letters#?}
+  done
+  printf "${letters#:}" $values
+}
+begin() {
+  number=100
+  case $1 in
+    */*) until [ -d "${1%%/*}/" ] || [ $((number -= 1)) -eq 0 ]; do sleep 0.1; done ;;
+  esac
+  case $mode in append) ;; truncate) : >"$1" ;; *) [ -n "$SLURM_RESTART_COUNT" ] || : >"$1" ;; esac
+}
+if [ -n "$output" ]; then
+  output=$(fill "$output")
+  begin "$output" && exec >>"$output" 2>&1 || exit 1
 fi
-script=$(mktemp) && printf '%%s\n' "$1" >"$script" && chmod 700 "$script" || exit 1
-exec 9<"$script" || exit 1
-rm "$script"
-unset script
-shift 2
+if [ -n "$errors" ]; then
+  errors=$(fill "$errors")
+  begin "$errors" && exec 2>>"$errors" || exit 1
+fi
+input=$(fill "$input")
+umask=$(umask)
+umask 077
+folder=${XDG_STATE_HOME:-$HOME/.local/state}/berth/slurm-scripts
+like=$(uname -n)-$$-XXXXXX
+{ { [ -d "$folder" ] || mkdir -p "$folder"; } && folder=$(mktemp -d "$folder/$like"); } 2>/dev/null ||
+  folder=$(mktemp -d "${TMPDIR:-/tmp}/berth-slurm-$like") || exit 1
+printf '%%s\n' "$text" >"$folder/slurm_script" && chmod 700 "$folder/slurm_script" || exit 1
+apart=
+run() {
+  $apart /bin/sh -c 'exec 2>&8 8>&- 7>&- && exec <"$1" || exit 1; export SLURM_TASK_PID=$$
+    folder=$2; shift 2; [ ! -p "$folder/end" ] || echo $$ >"$folder/pid"
+    exec "$folder/slurm_script" "$@"' "$name" "$input" "$folder" "$@"
+}
+pass() {
+  if [ "$signal" = "$BERTH_SLURM_SIGNAL" ]; then
+    set -- $(grep -lzs "^BERTH_JOB_KEY=$BERTH_JOB_KEY\$" /proc/[0-9]*/environ |
+      xargs -r grep -lzs ^SLURM_STEP_ID= | sed 's/[^0-9]//g')
+  else
+    until [ -s "$folder/pid" ]; do sleep 0.1; done
+    set -- $(cat "$folder/pid")
+  fi
+  [ $# -eq 0 ] || kill -s "$signal" "$@"
+}
 exec 8>&2 2>/dev/null
-/bin/sh -c 'exec 2>&8 8>&-; export SLURM_TASK_PID=$$
-  case $BERTH_SLURM_SIGNAL in B:* | "") ;; *) trap "" "$BERTH_SLURM_SIGNAL" ;; esac
-  exec /proc/self/fd/9 "$@"' "$0" "$@"
+if [ -n "$BERTH_SLURM_SIGNAL" ] && apart=$(command -v setsid) && mkfifo "$folder/end"; then
+  signal=${BERTH_SLURM_SIGNAL#B:}
+  exec 7<>"$folder/end"
+  umask "$umask"
+  { trap pass "$signal"; until read -r number; do :; done; } <&7 |
+    { deafen; run "$@"; code=$?; echo >&7; exit "$code"; }
+else
+  umask "$umask"
+  run "$@"
+fi
 code=$?
+rm -rf "$folder"
 [ -z "$again" ] || exit %(code)d
 [ "$code" -ne %(code)d ] || exit %(other)d
 exit "$code"
-""" % {"told": requeue.TOLD, "code": requeue.CODE, "other": requeue.CODE + 1}
+""" % {"told": requeue.TOLD, "code": requeue.CODE, "other": requeue.CODE + 1, "others": OTHERS}
 
 
 def script_of(options, words):
-    """(text, name, arguments)"""
+    """(text, path, arguments)"""
     if "wrap" in options:
         if words:
             raise Usage("sbatch: error: Script arguments not permitted with --wrap option")
         return "#!/bin/sh\n# This script was created by sbatch --wrap.\n\n%s\n" % options["wrap"], \
-            "wrap", []
+            None, []
     if not words:
-        return sys.stdin.read(), "sbatch", []
+        return sys.stdin.read(), None, []
     try:
         with open(words[0], encoding="utf-8", errors="surrogateescape") as file:
-            return file.read(), os.path.basename(words[0]), words[1:]
+            return file.read(), os.path.abspath(words[0]), words[1:]
     except OSError:
         raise Usage("sbatch: error: Unable to open file %s" % words[0]) from None
 
@@ -91,22 +152,56 @@ def wait_for(number):
     return worst
 
 
+def shell_words(options, directory, name, tasks, script):
+    """(words behind the prelude, the file that berth writes). The output goes to a file by berth,
+    so that berth has it, too, where berth can open it as it was asked for."""
+    text, path, rest = script
+    mode = options.get("open-mode", "")[:1].lower()
+    if mode not in ("", "a", "t"):
+        raise Usage("sbatch: error: Invalid --open-mode specification", 255)
+    mode = {"a": "append", "t": "truncate"}.get(mode, "")
+    usual = "slurm-%A_%a.out" if "array" in options else "slurm-%j.out"
+    files = {"StdIn": request.pattern(options.get("input", "/dev/null"), name),
+             "StdOut": request.pattern(options.get("output", usual), name)}
+    files["StdErr"] = request.pattern(options["error"], name) if "error" in options \
+        else files["StdOut"]
+    errors = files["StdErr"] if files["StdErr"] != files["StdOut"] else ""
+    out = files["StdOut"] if files["StdOut"] != "/dev/null" else ""
+    is_berths = not mode and not re.search("%[0-9]", out.replace("%%", ""))
+    told = facts.made(options, directory, path, tasks, files)
+    return [told, text, mode, shell_pattern(files["StdIn"]),
+            "" if is_berths else shell_pattern(out), shell_pattern(errors), *rest], \
+        out if is_berths else ""
+
+
+def shell_pattern(text):
+    """`%j-%3a.out` as `ja:%s-%03d.out`, for the shell's printf; "" for ""."""
+    letters = []
+
+    def filled(found):
+        if found[2] == "%":
+            return "%%"
+        letters.append(found[2])
+        return "%%0%sd" % found[1] if found[1] else "%s"
+    form = re.sub("%([0-9]*)([jAa%])", filled, text.replace("\\", "\\\\"))
+    return "".join(letters) + ":" + form if text else ""
+
+
 def run(arguments):
     options, words = request.table("sbatch").read(arguments, stop_at_command=True)
-    text, name, rest = script_of(options, words)
+    text, path, rest = script_of(options, words)
+    name = "wrap" if "wrap" in options else os.path.basename(path or "sbatch")
     check(text)
     options = {**request.directives("sbatch", text), **options}
     name = options.get("job-name", name)
     body = request.body("sbatch", options, name)
-    usual = "slurm-%A_%a.out" if "array" in options else "slurm-%j.out"
-    output = request.pattern(options.get("output", usual), name)
-    errors = request.pattern(options["error"], name) if "error" in options else ""
-    if output != "/dev/null":
+    tasks = request.tasks("sbatch", options)
+    words, output = shell_words(options, body["directory"], name, tasks, (text, path, rest))
+    if output:
         body["output"] = output
-    errors = errors if errors != output else ""
     if "no-requeue" not in options:
         body["requeue_on"] = [requeue.CODE]
-    body["command"] = ["/bin/sh", "-c", PRELUDE, name, text, errors, *rest]
+    body["command"] = ["/bin/sh", "-c", PRELUDE, name, *words]
     try:
         if "test-only" in options:
             berth.request("POST", "/v1/jobs?dry_run=true", body)
