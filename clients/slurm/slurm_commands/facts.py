@@ -1,5 +1,5 @@
-"""What sbatch was told of a job and berth has no place for. It is a word of the job's command, which
-berth shows to those who may see it; names of files are as scontrol shows them: whole."""
+"""What sbatch was told of a job and berth has no place for. It is a word of the job's command, so
+that those may see it who may see that; names of files are as scontrol shows them: whole."""
 import json
 import os
 import re
@@ -21,8 +21,8 @@ def made(options, directory, script, tasks, files):
 
 
 def of(detail):
-    """{NumTasks, StdIn, StdOut, StdErr, and Command, Partition, Account, QOS where they were given} of
-    a job as GET /v1/jobs/ID has it, names of files filled in; {} of a job that is not sbatch's."""
+    """{NumTasks, StdIn, StdOut, StdErr, and Command, Partition, Account, QOS where they were given}
+    of a job as GET /v1/jobs/ID has it, names of files filled in; {} of a job that is not sbatch's."""
     try:
         told = json.loads(detail["command"][AT])
         for key in ("StdIn", "StdOut", "StdErr"):

@@ -2,6 +2,7 @@
 import os
 import re
 import shlex
+import sys
 import time
 
 import berth
@@ -9,108 +10,117 @@ import berth
 from . import jobs
 from .options import Table, Usage, mebibytes, seconds
 
-COMMON = """array= a
-account= A
-acctg-freq=
+# What Slurm's three commands share. Behind a bar stands what becomes of an option that berth cannot
+# honour: `quiet` where nothing is lost on one machine, else `warns` or `refused` and why.
+COMMON = """account= A
+acctg-freq= | quiet
+array= a
+batch= | quiet
+bb= | refused there is no burst buffer
+bbf= | refused there is no burst buffer
 begin= b
-bell
+bell | quiet
 chdir= D
-clusters= M
-cluster-constraint=
+class=
+cluster-constraint= | quiet
+clusters= M | quiet
 comment=
-constraint= C
-contiguous
-core-spec= S
-cores-per-socket=
-cpu-bind=
-cpu-freq=
+constraint= C | warns there are no features of nodes; --gres=gpu:TYPE:N asks for a type
+container= | refused run the container in the script
+contiguous | quiet
+core-spec= S | warns no cores are kept free
+cores-per-socket= | quiet
+cpu-bind= | quiet
+cpu-freq= | warns the frequency stays as it is
 cpus-per-gpu=
 cpus-per-task= c
-class=
-dependency= d
 deadline=
-delay-boot=
-distribution= m
+delay-boot= | quiet
+dependency= d
+distribution= m | quiet
 error= e
-exclude= x
+exclude= x | quiet
 exclusive?
 export=
-export-file=
-extra-node-info= B
-get-user-env?
-gid=
-gpu-bind=
-gpu-freq=
+export-file= | refused say --export=NAME=VALUE
+extra-node-info= B | quiet
+get-user-env? | quiet
+gid= | refused a job is of the group that submits it
+gpu-bind= | quiet
+gpu-freq= | warns the frequency stays as it is
 gpus= G
 gpus-per-node=
-gpus-per-socket=
+gpus-per-socket= | refused say --gpus=N
 gpus-per-task=
 gres=
-gres-flags=
-hint=
+gres-flags= | quiet
+hint= | quiet
 hold H
-ignore-pbs
+ignore-pbs | quiet
 input= i
 job-name= J
-kill-on-invalid-dep=
-kill-on-bad-exit? K
-label l
-licenses= L
+kill-on-bad-exit? K | quiet
+kill-on-invalid-dep= | warns the job is cancelled once its dependency can never be met
+label l | quiet
+licenses= L | warns berth counts no licenses
 mail-type=
 mail-user=
-mcs-label=
+mcs-label= | quiet
 mem=
-mem-bind=
+mem-bind= | quiet
 mem-per-cpu=
 mem-per-gpu=
 mincpus=
-network=
-nice?
-no-kill? k
+network= | warns there is one machine
+nice? | quiet
+no-kill? k | quiet
 no-requeue
-nodefile= F
-nodelist= w
-nodes= N
+nodefile= F | quiet
+nodelist= w | quiet
+nodes= N | quiet
 ntasks= n
-ntasks-per-core=
+ntasks-per-core= | quiet
 ntasks-per-gpu=
 ntasks-per-node=
-ntasks-per-socket=
+ntasks-per-socket= | quiet
 open-mode=
 output= o
-overcommit O
-overlap
+overcommit O | quiet
+overlap | quiet
 oversubscribe s
 parsable
 partition= p
-power=
-prefer=
+power= | quiet
+prefer= | quiet
 priority=
-profile=
-propagate?
+profile= | quiet
+propagate? | quiet
 qos= q
 quiet Q
-reboot
-requeue
-reservation=
+reboot | refused nothing restarts the machine
+requeue | quiet
+reservation= | warns there are no reservations
 signal=
-sockets-per-node=
-spread-job
-switches=
+sockets-per-node= | quiet
+spread-job | quiet
+switches= | quiet
+tasks-per-node=
 test-only
-thread-spec=
-threads-per-core=
+thread-spec= | quiet
+threads-per-core= | quiet
 time= t
-time-min=
-tmp=
-uid=
-unbuffered u
-use-min-nodes
-verbose v
+time-min= | quiet
+tmp= | warns no disk is set aside
+tres-bind= | quiet
+tres-per-task= | refused say --gpus-per-task=N and --cpus-per-task=N
+uid= | refused a job is of the user who submits it
+unbuffered u | quiet
+use-min-nodes | quiet
+verbose v | quiet
 vram=
 wait W
-wait-all-nodes=
-wckey=
+wait-all-nodes= | quiet
+wckey= | quiet
 wrap="""
 
 # What asks for nothing that a task on one machine does not have anyway: it inherits the terminal
@@ -135,7 +145,7 @@ x11?"""
 
 
 def table(command):
-    spec = COMMON
+    spec = re.sub(r" \| .*", "", COMMON)
     if command == "srun":  # --wait has a value there
         spec = spec.replace("wait W", "wait= W") + OF_SRUN
     if command == "salloc":
@@ -143,16 +153,80 @@ def table(command):
     return Table(command, spec, bad_code=255)
 
 
+def settled(command, options):
+    """The options by the names that the rest of this file has; says what cannot be honoured."""
+    options = dict(options)
+    if "tasks-per-node" in options:
+        options["ntasks-per-node"] = options.pop("tasks-per-node")
+    for line in COMMON.split("\n"):
+        form, _, fate = line.partition(" | ")
+        name = form.split()[0].rstrip("=?")
+        fate, _, why = fate.partition(" ")
+        if name not in options or not why:
+            continue
+        if (name, options[name]) == ("kill-on-invalid-dep", "yes"):
+            continue  # so it is
+        typed = "--" + name + ("=" + options[name] if options[name] else "")
+        if fate == "refused":
+            raise Usage("%s: error: %s is not supported: %s" % (command, typed, why))
+        print("%s: warning: %s has no effect: %s" % (command, typed, why), file=sys.stderr)
+    return options
+
+
 def directives(command, text):
     """The options of `#SBATCH` and `#BERTH` lines, up to the first command."""
-    words = []
+    reader, options = table(command), {}
     for line in text.split("\n")[1:]:
-        if line.startswith(("#SBATCH", "#BERTH")):
-            words += shlex.split(line.split(None, 1)[1] if " " in line or "\t" in line else "",
-                                 comments=True)
-        elif line.strip() and not line.startswith("#"):
-            break
-    return table(command).read(words)[0]
+        mark = next((mark for mark in ("#SBATCH", "#BERTH") if line.startswith(mark)), None)
+        if mark is None:
+            if line.strip() and not line.startswith("#"):
+                break
+            continue
+        try:
+            words = shlex.split(line[len(mark):], comments=True)
+        except ValueError as error:
+            raise Usage("%s: error: %s: %s" % (command, line, error)) from None
+        if words[:1] in (["hetjob"], ["packjob"]):
+            raise Usage("%s: error: %s: a job of several components is not supported; submit them "
+                        "one by one" % (command, line))
+        found, rest = reader.read(words)
+        if rest:
+            raise Usage("%s: error: Invalid directive found in batch script: %s\n%s: error: it is "
+                        "in the line: %s" % (command, rest[0], command, line))
+        options.update(found)
+    return options
+
+
+# By the option: SBATCH_NAME, but for those of the second line.
+FROM_ENVIRONMENT = """account acctg-freq batch clusters constraint container core-spec cpus-per-gpu
+delay-boot distribution error exclusive export get-user-env gpu-bind gpu-freq gpus gpus-per-node
+gpus-per-task gres gres-flags hint ignore-pbs input job-name mem-bind mem-per-cpu mem-per-gpu
+network no-kill no-requeue open-mode output overcommit partition power profile qos requeue
+reservation signal spread-job thread-spec threads-per-core use-min-nodes wait wait-all-nodes wckey
+array=ARRAY_INX mem=MEM_PER_NODE switches=REQ_SWITCH time=TIMELIMIT verbose=DEBUG"""
+
+
+def from_environment():
+    found = {}
+    for word in FROM_ENVIRONMENT.split():
+        option, _, name = word.partition("=")
+        value = os.environ.get("SBATCH_" + (name or option.upper().replace("-", "_")))
+        if value is not None:
+            found[option] = value
+    return found
+
+
+SIZES = {"mem", "mem-per-cpu", "mem-per-gpu"}  # of which a job has one
+
+
+def layered(*layers):
+    """Options of several sources, the strongest last."""
+    options = {}
+    for layer in layers:
+        if SIZES & layer.keys():
+            options = {name: value for name, value in options.items() if name not in SIZES}
+        options.update(layer)
+    return options
 
 
 def number(command, options, name, otherwise):
@@ -175,18 +249,21 @@ def checked(command, options, name, read):
 
 def tasks(command, options):
     per_node = number(command, options, "ntasks-per-node", 1)
+    if "ntasks-per-gpu" in options and "ntasks" not in options:
+        count = gpus(command, {**options, "ntasks": "1"})[0]
+        per_node = number(command, options, "ntasks-per-gpu", 1) * count
     return max(1, number(command, options, "ntasks", per_node))
 
 
 def gpus(command, options):
     """(how many, of which type, memory of each or None)"""
     count, kind, vram = 0, None, options.get("vram")
-    for name, times in (("gpus", 1), ("gpus-per-node", 1),
-                        ("gpus-per-task", tasks(command, options))):
+    for name in ("gpus", "gpus-per-node", "gpus-per-task"):
         if name in options:
             text = options[name]
             kind = text.rpartition(":")[0] or kind
-            count = checked(command, {name: text.rpartition(":")[2]}, name, int) * times
+            count = checked(command, {name: text.rpartition(":")[2]}, name, int)
+            count *= tasks(command, options) if name == "gpus-per-task" else 1
     for gres in filter(None, options.get("gres", "").replace("gres:", "").split(",")):
         parts = gres.split(":")
         if parts[0] == "vram":
@@ -199,17 +276,57 @@ def gpus(command, options):
     return (count or 1 if vram else count), kind, vram
 
 
+CLOCKS = {"midnight": "00:00", "elevenses": "11:00", "noon": "12:00", "fika": "15:00",
+          "teatime": "16:00"}
+DATES = ("%Y-%m-%d", "%m/%d/%y", "%m/%d/%Y", "%m.%d.%y", "%m%d%y", "%m/%d", "%m.%d", "%m%d")
+
+
 def begin_at(command, text):
-    later = re.fullmatch(r"now(?:\+(\d+)(second|minute|hour|day|week)?s?)?", text)
+    """now+2hours, 16:00, noon, tomorrow, 12/31, 2026-12-31T08:30, and a date with a time."""
+    later = re.fullmatch(r"now(?:\+(\d+)(second|minute|hour|day|week)?s?)?", text.lower())
     if later:
         unit = {"minute": 60, "hour": 3600, "day": 86400, "week": 604800}.get(later[2], 1)
         return time.time() + int(later[1] or 0) * unit
-    for form in ("%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d"):
+    day, clock = None, None
+    now = time.localtime()
+    for word in re.split(r"\s+|(?<=\d)[Tt](?=\d)", text.strip()):
+        form = CLOCKS.get(word.lower(), word)
+        if word.lower() in ("today", "tomorrow") and day is None:
+            day = now[:2] + (now.tm_mday + (word.lower() == "tomorrow"),)
+        elif ":" in form and clock is None:
+            clock = read_clock(form)
+        elif day is None:
+            day = read_day(form, now)
+        else:
+            clock = day = None
+            break
+    if day is None and clock is None:
+        raise Usage("%s: error: Invalid time specification \"%s\"" % (command, text), 255)
+    at = time.mktime((day or now[:3]) + (clock or (0, 0, 0)) + (0, 0, -1))
+    if day is None and at <= time.time():
+        at = time.mktime(now[:2] + (now.tm_mday + 1,) + clock + (0, 0, -1))
+    return at
+
+
+def read_clock(text):
+    for form in ("%H:%M:%S", "%H:%M", "%I:%M%p", "%I:%M:%S%p"):
         try:
-            return time.mktime(time.strptime(text, form))
+            return time.strptime(text, form)[3:6]
         except ValueError:
             pass
-    raise Usage("%s: error: Invalid time specification \"%s\"" % (command, text), 255)
+    return None
+
+
+def read_day(text, now):
+    """Without a year it is the next such day."""
+    for form in DATES:
+        try:
+            year = "" if "y" in form.lower() else "%04d " % now.tm_year
+            day = time.strptime(year + text, ("%Y " if year else "") + form)[:3]
+            return day if not year or day >= now[:3] else (day[0] + 1,) + day[1:]
+        except ValueError:
+            pass
+    return None
 
 
 DEPENDENCIES = {"afterok": "after-ok", "afterany": "after-any", "afternotok": "after-notok"}
@@ -223,11 +340,11 @@ def dependency(command, text, name):
     if "?" in text:
         refuse("dependency '%s': any of several is not supported; behind a comma, all must be met"
                % text)
-    made, waits = {}, []
+    waits = []
     for part in text.split(","):
         kind, _, ids = part.partition(":")
         if kind.lower() == "singleton" and not ids:
-            made["unique"] = name
+            waits += [{"job": one, "when": "after-any"} for one in namesakes(name)]
             continue
         if kind.lower() not in DEPENDENCIES:
             refuse("dependency '%s' is not supported; afterok, afterany, afternotok and singleton "
@@ -240,7 +357,14 @@ def dependency(command, text, name):
             waits.append({"job": int(found[1]), "when": DEPENDENCIES[kind.lower()]})
             if found[2] not in (None, "*"):
                 waits[-1]["task"] = int(found[2])
-    return {**made, "after": waits} if waits else made
+    unlike = []  # the same job by two names is one
+    return {"after": [wait for wait in waits if wait not in unlike and not unlike.append(wait)]}
+
+
+def namesakes(name):
+    """The user's jobs of this name that have not ended; an array by its own number."""
+    return sorted({job.base for job in jobs.everything(ended=False)
+                   if job.name == name and job.uid == os.getuid() and not job.has_ended})
 
 
 WARNS = "BERTH_SLURM_SIGNAL"  # the variable that says who gets a job's signal: USR1 or B:USR1
@@ -303,14 +427,18 @@ TOLD = (
     ("gpus-per-node", ("SLURM_GPUS_PER_NODE",)),
     ("gpus-per-task", ("SLURM_GPUS_PER_TASK",)),
     ("mem", ("SLURM_MEM_PER_NODE",)),
+    ("mem-per-cpu", ("SLURM_MEM_PER_CPU",)),
+    ("mem-per-gpu", ("SLURM_MEM_PER_GPU",)),
+    ("cpus-per-gpu", ("SLURM_CPUS_PER_GPU",)),
+    ("ntasks-per-gpu", ("SLURM_NTASKS_PER_GPU",)),
 )
 
 
 def told_value(command, options, option):
     if option in ("ntasks", "ntasks-per-node", "cpus-per-task"):
         return str(number(command, options, option, 1))
-    if option == "mem":
-        return str(checked(command, options, "mem", mebibytes))
+    if option in SIZES:
+        return str(checked(command, options, option, mebibytes))
     return options[option]
 
 
@@ -320,6 +448,8 @@ def variables(command, options, name, directory, is_array):
     for option, names in TOLD:
         if option in options:
             told.update(dict.fromkeys(names, told_value(command, options, option)))
+    if "ntasks-per-gpu" in options and "ntasks" not in options:
+        told.update(dict.fromkeys(dict(TOLD)["ntasks"], str(tasks(command, options))))
     if is_array:
         first = re.split(r"[%:]", options["array"])[0]
         numbers = [int(one) for part in first.split(",") for one in part.split("-") if one.isdigit()]
@@ -367,6 +497,7 @@ def program_words(options):
 
 def body(command, options, name):
     """Keys of POST /v1/jobs but `command`."""
+    options = settled(command, options)
     directory = os.path.abspath(options.get("chdir", os.getcwd()))
     count, kind, vram = gpus(command, options)
     told = variables(command, options, name, directory, "array" in options)
@@ -377,6 +508,9 @@ def body(command, options, name):
     if program_words(options):
         made["program_words"] = program_words(options)
     cpus = number(command, options, "cpus-per-task", 1) * tasks(command, options)
+    if "cpus-per-gpu" in options and "cpus-per-task" not in options:
+        cpus = number(command, options, "cpus-per-gpu", 1) * max(1, count)
+    cpus = max(cpus, number(command, options, "mincpus", 1))
     if cpus > 1 or "cpus-per-task" in options:
         made["cpus"] = cpus
     if kind and kind != "gpu":
@@ -393,6 +527,9 @@ def body(command, options, name):
             made["mem_bytes"] = mib << 20
     elif "mem-per-cpu" in options:
         made["mem_bytes"] = checked(command, options, "mem-per-cpu", mebibytes) * cpus << 20
+    elif "mem-per-gpu" in options:
+        mib = checked(command, options, "mem-per-gpu", mebibytes)
+        made["mem_bytes"] = mib * max(1, count) << 20
     made.update(notice(options))
     if "time" in options:
         limit = checked(command, options, "time", seconds)
@@ -412,6 +549,10 @@ def body(command, options, name):
         made["begin_at"] = begin_at(command, options["begin"])
     if "dependency" in options:
         made.update(dependency(command, options["dependency"], name))
+    if "deadline" in options:
+        made["deadline_at"] = begin_at(command, options["deadline"])
+    if options.get("priority", "").isdigit():
+        made["priority"] = int(options["priority"])
     if "array" in options:
         made["array"] = options["array"]
     if "hold" in options:

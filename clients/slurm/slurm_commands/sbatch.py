@@ -114,7 +114,8 @@ def script_of(options, words):
     if not words:
         return sys.stdin.read(), None, []
     try:
-        with open(words[0], encoding="utf-8", errors="surrogateescape") as file:
+        with open(words[0], encoding="utf-8", errors="surrogateescape",
+                  newline="") as file:
             return file.read(), os.path.abspath(words[0]), words[1:]
     except OSError:
         raise Usage("sbatch: error: Unable to open file %s" % words[0]) from None
@@ -126,6 +127,9 @@ def check(text):
                     "sbatch: error: line must start with #! followed by the path to an "
                     "interpreter.\n"
                     "sbatch: error: For instance: #!/bin/sh")
+    if "\r\n" in text:
+        raise Usage("sbatch: error: Batch script contains DOS line breaks (\\r\\n)\n"
+                    "sbatch: error: instead of expected UNIX line breaks (\\n).")
     if len(text.encode(errors="surrogateescape")) > LARGEST:
         raise Usage("sbatch: error: the script has %d bytes, berth takes %d at most"
                     % (len(text), LARGEST))
@@ -189,10 +193,14 @@ def shell_pattern(text):
 
 def run(arguments):
     options, words = request.table("sbatch").read(arguments, stop_at_command=True)
+    if ":" in words[:1]:
+        raise Usage("sbatch: error: ':': a job of several components is not supported; submit them "
+                    "one by one")
     text, path, rest = script_of(options, words)
     name = "wrap" if "wrap" in options else os.path.basename(path or "sbatch")
     check(text)
-    options = {**request.directives("sbatch", text), **options}
+    options = request.layered(request.directives("sbatch", text), request.from_environment(),
+                              options)
     name = options.get("job-name", name)
     body = request.body("sbatch", options, name)
     tasks = request.tasks("sbatch", options)

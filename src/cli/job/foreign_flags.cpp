@@ -25,6 +25,7 @@ enum class Reads : std::uint8_t {
   Gpus,        ///< `2`, `a100:2`.
   Gres,        ///< `gpu`, `gpu:2`, `gpu:a100:2`.
   Dependency,  ///< `afterok:7:8,afterany:9`.
+  Export,      ///< `ALL,A=1`; what it leaves out is refused.
   One,         ///< Nothing where it is 1; else left out.
   MailType,    ///< `BEGIN,END,FAIL`, `ALL`, `NONE`.
   Mail,        ///< A mail address; a user's name is of this machine.
@@ -68,8 +69,10 @@ constexpr auto kForeign = std::to_array<Foreign>({
     {"--workdir", "", "say --cwd DIR", Reads::Same, "--cwd"},
     {"--hold", "-H", "say --hold", Reads::Flag, "--hold"},
     {"--exclusive", "", "say --exclusive", Reads::Flag, "--exclusive"},
-    {"--export", "", "the whole environment goes along; --env NAME=VALUE adds to it",
-     Reads::Nothing},
+    {"--export", "",
+     "the whole environment goes along, and --env NAME=VALUE adds to it; sbatch of "
+     "berth-slurm-commands honours --export",
+     Reads::Export},
     {"--get-user-env", "", "the whole environment goes along", Reads::Nothing},
     {"--constraint", "-C", "say --gpu-type TYPE"},
     {"--wrap", "", "say -- bash -c 'COMMAND'"},
@@ -166,7 +169,7 @@ SbatchMeaning gres_of(std::string_view value, std::string_view hint) {
 /// Slurm takes every task of an array where its number stands; so does berth.
 SbatchMeaning dependencies_of(std::string_view value, std::string_view hint) {
   SbatchMeaning meaning;
-  const SbatchMeaning no = {.words = {}, .left_out = std::string(hint)};
+  const SbatchMeaning no = {.words = {}, .left_out = std::string(hint), .is_refused = true};
   for (std::size_t at = 0; at <= value.size();) {
     const std::size_t comma = std::min(value.find_first_of(",?", at), value.size());
     const std::string_view part = value.substr(at, comma - at);
@@ -183,6 +186,20 @@ SbatchMeaning dependencies_of(std::string_view value, std::string_view hint) {
     meaning.words.insert(meaning.words.end(), {option, jobs});
   }
   return meaning;
+}
+
+/// Variables may be added, and none left out.
+SbatchMeaning export_of(std::string_view value, std::string_view hint) {
+  SbatchMeaning meaning;
+  bool has_all = value.empty();
+  while (!value.empty()) {
+    const std::string_view word = value.substr(0, value.find(','));
+    value.remove_prefix(std::min(value.size(), word.size() + 1));
+    has_all = has_all || word == "ALL";
+    if (word != "ALL") meaning.words.insert(meaning.words.end(), {"--env", std::string(word)});
+  }
+  if (has_all) return meaning;
+  return {.words = {}, .left_out = std::string(hint), .is_refused = true};
 }
 
 SbatchMeaning occasions_of(std::string_view value, const Foreign& known) {
@@ -230,6 +247,8 @@ constexpr auto kToldOptions = std::to_array<ToldOption>({
     {"--gpus-per-node", {"SLURM_GPUS_PER_NODE"}},
     {"--gpus-per-task", {"SLURM_GPUS_PER_TASK"}},
     {"--mem", {"SLURM_MEM_PER_NODE"}},
+    {"--mem-per-cpu", {"SLURM_MEM_PER_CPU"}},
+    {"--mem-per-gpu", {"SLURM_MEM_PER_GPU"}},
 });
 
 /// The least and the largest number of a list as `3-7:2%4`, and the step.
@@ -272,7 +291,7 @@ std::vector<std::string> told_by_slurm(std::string_view option, std::string_view
   if (known->name == "--array") return told_of_array(value);
   const auto* const found = std::ranges::find(kToldOptions, known->name, &ToldOption::option);
   if (found == kToldOptions.end()) return told;
-  const std::string text = known->name == "--mem" ? mebibytes_of(value) : std::string(value);
+  const std::string text = known->name.starts_with("--mem") ? mebibytes_of(value) : std::string(value);
   for (const std::string_view variable : found->variables) {
     if (!variable.empty()) told.push_back(std::string(variable) + "=" + text);
   }
@@ -311,6 +330,8 @@ SbatchMeaning meaning_of_sbatch(std::string_view option, std::string_view value)
       return gres_of(value, known->hint);
     case Reads::Dependency:
       return dependencies_of(value, known->hint);
+    case Reads::Export:
+      return export_of(value, known->hint);
     case Reads::One:
       if (value == "1") return {};
       break;

@@ -15,6 +15,7 @@ std::string hint_for(std::string_view word);
 struct SbatchMeaning {
   std::vector<std::string> words;  ///< The same as options of `submit`; none if there are none.
   std::string left_out;            ///< Why it is left out; "" if it is not.
+  bool is_refused = false;         ///< Without it the job would be another: it is not left out.
 };
 
 /// `value` is what follows the option in its line or word; "" if nothing does.

@@ -111,8 +111,9 @@ Expected<Directives> directives_of(std::string_view head, const std::string& nam
   return found;
 }
 
-/// As `submit` would have it; what it has no equal for goes to the warnings.
-std::vector<std::string> translated(const Directive& line, std::vector<std::string>& warnings) {
+/// As `submit` would have it; what it has no equal for goes to the warnings, or is refused.
+Expected<std::vector<std::string>> translated(const Directive& line,
+                                              std::vector<std::string>& warnings) {
   std::vector<std::string> words;
   for (std::size_t i = 0; i < line.words.size(); ++i) {
     const std::string& word = line.words[i];
@@ -135,6 +136,10 @@ std::vector<std::string> translated(const Directive& line, std::vector<std::stri
     }
     if (meaning.left_out.empty()) continue;
     option += value.empty() ? "" : (is_long ? "=" : " ") + value;
+    if (meaning.is_refused) {
+      return fail(ErrorCode::InvalidArgument,
+                  line.where + "#SBATCH " + option + " is not supported: " + meaning.left_out);
+    }
     warnings.push_back(line.where + "#SBATCH " + option + " is left out: " + meaning.left_out);
   }
   return words;
@@ -149,7 +154,9 @@ Expected<std::vector<std::string>> read_directives(JobOptions& options, const Di
   }
   for (auto line = found.sbatch.rbegin(); line != found.sbatch.rend(); ++line) {
     std::vector<std::string> of_this;
-    auto of_line = options_of_words(translated(*line, of_this), line->where + "#SBATCH ");
+    auto words = translated(*line, of_this);
+    if (!words) return std::unexpected(words.error());
+    auto of_line = options_of_words(std::move(*words), line->where + "#SBATCH ");
     if (!of_line) return std::unexpected(of_line.error());
     fill_in(options, std::move(*of_line));
     warnings.insert(warnings.begin(), of_this.begin(), of_this.end());

@@ -72,6 +72,9 @@ void tell_slurm(shim::Order& order, const live::Assignment& assigned, Instant no
                      {"SLURMD_NODENAME", host},
                      {"SLURM_CPUS_ON_NODE", cores},
                      {"SLURM_JOB_CPUS_PER_NODE", cores}};
+  if (const Duration limit = assigned.job.spec.time_limit; limit != kForever) {
+    facts.emplace_back("SLURM_JOB_END_TIME", std::to_string(micros(now + limit) / 1'000'000));
+  }
   if (const auto gpus = assigned.grant.shares.size(); gpus > 0) {
     const std::string list = value_in(order.environment, "CUDA_VISIBLE_DEVICES");
     facts.insert(facts.end(), {{"SLURM_JOB_GPUS", list},

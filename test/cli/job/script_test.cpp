@@ -132,6 +132,21 @@ TEST_F(Script, SbatchLinesWithoutAnEqualAreNamed) {
                           HasSubstr("job.sh:4: #SBATCH --frob is left out: berth does not know")));
 }
 
+/// Without them the job would start too early, or with variables that it was not to have.
+TEST_F(Script, SbatchLinesThatMayNotBeLeftOutAreRefused) {
+  for (const std::string line :
+       {"--dependency=after:1", "-d aftercorr:1", "-d singleton", "--dependency=afterok:1?afterok:2",
+        "--export=NONE", "--export=A=1"}) {
+    write("#!/bin/bash\n#SBATCH " + line + "\n");
+    EXPECT_THAT(refusal(), HasSubstr("job.sh:2: #SBATCH " + line + " is not supported: ")) << line;
+  }
+  write("#!/bin/bash\n#SBATCH --export=ALL,B=2,C=3\n");
+  const Json variables = body_of()["environment"];
+  for (const char* variable : {"A=1", "B=2", "C=3"}) {
+    EXPECT_TRUE(std::ranges::find(variables, variable) != variables.end()) << variable;
+  }
+}
+
 TEST_F(Script, AWrongLineIsNamedByItsPlace) {
   write("#!/bin/sh\n\n#BERTH --frob 3\n");
   EXPECT_EQ(refusal(), "./job.sh:3: #BERTH --frob: no such option");

@@ -1,0 +1,90 @@
+// Goal: what sbatch cannot honour is named, and what it honours is done as Slurm does it. Method: the
+// commands of clients/slurm against a real daemon.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "daemon/rig.hpp"
+#include "support/paths.hpp"
+
+namespace berth {
+namespace {
+
+using test::Ran;
+using test::Rig;
+using testing::HasSubstr;
+
+class SbatchOfSlurm : public testing::Test {
+ protected:
+  SbatchOfSlurm() { rig_.start(); }
+
+  Ran bash(const std::string& line) {
+    const std::string commands = (test::source_dir() / "clients/slurm/bin").string();
+    const std::string programs = test::program("berth").parent_path().string();
+    const std::string folder = rig_.folder().path().string();
+    const std::string script = rig_.folder().write(
+        "script", "export BERTH_SOCKET=" + rig_.socket() + " PYTHONPYCACHEPREFIX=" + programs +
+                      "/../pycache XDG_STATE_HOME=" + folder + " PATH=" + commands + ":" +
+                      programs + ":$PATH\nunset SLURM_JOB_ID\ncd " + folder + "\n" + line + "\n");
+    return test::run_program("/bin/bash", {script});
+  }
+  void expect(const std::string& line, const std::string& out) {
+    const Ran ran = bash(line);
+    EXPECT_EQ(ran.out, out) << line << "\n" << ran.err;
+  }
+  void expect_error(const std::string& line, const std::string& err) {
+    EXPECT_THAT(bash(line).err, HasSubstr(err)) << line;
+  }
+
+  Rig rig_;
+};
+
+TEST_F(SbatchOfSlurm, ASignalWithBLeavesTheScriptsChildrenAlone) {
+  expect(
+      "sbatch -Q -W -t 60 --signal=B:USR1@1 -o out --wrap='trap \"echo batch\" USR1;"
+      "(until [ -e go ]; do sleep 0.05; done; exit 5) & "
+      "kill -s USR1 -- -$(cut -d\" \" -f5 /proc/$PPID/stat); wait $!; touch go; wait $!; echo $?';"
+      "cat out",
+      "batch\n5\n");
+}
+
+TEST_F(SbatchOfSlurm, TheScriptIsAFileWhileItRuns) {
+  expect(
+      "sbatch -Q -W -o out --wrap='exec 9>lock; basename $0; head -c 9 $0'; cat out;"
+      "ls berth/slurm-scripts",
+      "slurm_script\n#!/bin/sh");
+}
+
+TEST_F(SbatchOfSlurm, FilesAreOpenedAsAsked) {
+  expect(
+      "echo old >o; cp o e; echo in >i; sbatch -Q -W --open-mode=append -i i -o o -e e "
+      "--wrap='cat; echo err >&2'; cat o e; sbatch -Q -W -o o -e e --wrap='echo err >&2'; cat o e",
+      "old\nin\nold\nerr\nerr\n");
+  expect("sbatch -Q -W -o %4j-%%.out -J 'a%j' --wrap='echo padded'; cat 0003-%.out", "padded\n");
+}
+
+TEST_F(SbatchOfSlurm, SingletonsWaitForTheirNamesakes) {
+  expect(
+      "sbatch -Q -H -J one --wrap=true; sbatch -Q -d singleton -J one --wrap=true;"
+      "sbatch -Q -d singleton -J one --wrap=true; squeue -h -j 3 -o '%r %E'",
+      "Dependency afterany:1(unfulfilled),afterany:2(unfulfilled)\n");
+}
+
+TEST_F(SbatchOfSlurm, WhatIsNotHonouredIsNamed) {
+  expect_error("sbatch -H --licenses=a:1 --wrap=true", "warning: --licenses=a:1 has no effect: ");
+  expect_error("sbatch --container=x --wrap=true", "error: --container=x is not supported: ");
+  rig_.folder().write("words.sh", "#!/bin/sh\n#SBATCH --time 5 foo\n");
+  expect_error("sbatch words.sh", "Invalid directive found in batch script: foo\n");
+  rig_.folder().write("het.sh", "#!/bin/sh\n#SBATCH hetjob\n");
+  expect_error("sbatch het.sh", "error: #SBATCH hetjob: a job of several components");
+}
+
+TEST_F(SbatchOfSlurm, TheEnvironmentRanksBetweenTheScriptAndTheCommandLine) {
+  rig_.folder().write("own.sh", "#!/bin/sh\n#SBATCH -t 5 -J script --mem=4G\n");
+  expect(
+      "SBATCH_TIMELIMIT=7 SBATCH_JOB_NAME=env SBATCH_MEM_PER_CPU=100 sbatch -Q -H -J typed own.sh;"
+      "squeue -h -o '%j %l %m'",
+      "typed 7:00 100M\n");
+}
+
+}  // namespace
+}  // namespace berth
