@@ -1,5 +1,5 @@
-// Goal: what sbatch cannot honour is named, and what it honours is done as Slurm does it. Method: the
-// commands of clients/slurm against a real daemon.
+// Goal: what sbatch cannot honour is named, and what it honours is done as Slurm does it.
+// Method: the commands of clients/slurm against a real daemon.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -22,7 +22,8 @@ def made(options, directory, script, tasks, files):
 
 def of(detail):
     """{NumTasks, StdIn, StdOut, StdErr, and Command, Partition, Account, QOS where they were given}
-    of a job as GET /v1/jobs/ID has it, names of files filled in; {} of a job that is not sbatch's."""
+    of a job as GET /v1/jobs/ID has it, names of files filled in; {} of a job that sbatch did not
+    make."""
     try:
         told = json.loads(detail["command"][AT])
         for key in ("StdIn", "StdOut", "StdErr"):

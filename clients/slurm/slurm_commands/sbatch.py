@@ -22,8 +22,8 @@ OTHERS = " ".join(str(number) for number in range(1, 65)  # signals that a shell
 #
 # berth signals the job's process group before its limit. Slurm signals the batch shell alone (B:),
 # or the steps alone. So the script leaves the group for a session of its own where that was asked
-# for, and in its place a second shell takes the signal and passes it on, until it reads a line in `end`. It
-# is of a pipeline: one in the background could not hear INT and QUIT.
+# for, and in its place a second shell takes the signal and passes it on, until it reads a line in
+# `end`. It is of a pipeline: one in the background could not hear INT and QUIT.
 PRELUDE = processes.FIRST_LINE + r"""
 deafen() {
   trap : %(others)s
@@ -66,7 +66,8 @@ umask=$(umask)
 umask 077
 folder=${XDG_STATE_HOME:-$HOME/.local/state}/berth/slurm-scripts
 like=$(uname -n)-$$-XXXXXX
-{ { [ -d "$folder" ] || mkdir -p "$folder"; } && folder=$(mktemp -d "$folder/$like"); } 2>/dev/null ||
+{ { [ -d "$folder" ] || mkdir -p "$folder"; } &&
+  folder=$(mktemp -d "$folder/$like"); } 2>/dev/null ||
   folder=$(mktemp -d "${TMPDIR:-/tmp}/berth-slurm-$like") || exit 1
 printf '%%s\n' "$text" >"$folder/slurm_script" && chmod 700 "$folder/slurm_script" || exit 1
 apart=

@@ -291,7 +291,8 @@ std::vector<std::string> told_by_slurm(std::string_view option, std::string_view
   if (known->name == "--array") return told_of_array(value);
   const auto* const found = std::ranges::find(kToldOptions, known->name, &ToldOption::option);
   if (found == kToldOptions.end()) return told;
-  const std::string text = known->name.starts_with("--mem") ? mebibytes_of(value) : std::string(value);
+  const bool is_size = known->name.starts_with("--mem");
+  const std::string text = is_size ? mebibytes_of(value) : std::string(value);
   for (const std::string_view variable : found->variables) {
     if (!variable.empty()) told.push_back(std::string(variable) + "=" + text);
   }

@@ -135,8 +135,8 @@ TEST_F(Script, SbatchLinesWithoutAnEqualAreNamed) {
 /// Without them the job would start too early, or with variables that it was not to have.
 TEST_F(Script, SbatchLinesThatMayNotBeLeftOutAreRefused) {
   for (const std::string line :
-       {"--dependency=after:1", "-d aftercorr:1", "-d singleton", "--dependency=afterok:1?afterok:2",
-        "--export=NONE", "--export=A=1"}) {
+       {"--dependency=after:1", "-d aftercorr:1", "-d singleton",
+        "--dependency=afterok:1?afterok:2", "--export=NONE", "--export=A=1"}) {
     write("#!/bin/bash\n#SBATCH " + line + "\n");
     EXPECT_THAT(refusal(), HasSubstr("job.sh:2: #SBATCH " + line + " is not supported: ")) << line;
   }
