@@ -329,7 +329,8 @@ TEST_F(SlurmCommands, ASignalBeforeTheLimitIsForStepsOrWithBForTheScript) {
   expect(
       "sbatch -Q -W -t 60 --signal=B:USR2@1 -o out2 --wrap='"
       "trap \"echo script; touch heard\" USR2; srun sh -c \"trap \\\"echo step\\\" USR2; touch up2; "
-      "until [ -e go ]; do sleep 0.05; done\" & until [ -e up2 ]; do sleep 0.05; done; kill -s USR2 -- -$(cut -d\" \" -f5 "
+      "until [ -e go ]; do sleep 0.05; done\" & until [ -e up2 ]; do sleep 0.05; done; "
+      "kill -s USR2 -- -$(cut -d\" \" -f5 "
       "/proc/$PPID/stat); until [ -e heard ]; do sleep 0.05; done; touch go; wait; wait'; "
       "until grep -q script out2; do sleep 0.05; done; cat out2",
       "script\n");
