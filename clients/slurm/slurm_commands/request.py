@@ -132,9 +132,11 @@ bcast-exclude=
 compress?
 disable-status X
 exact
+immediate? I
 jobid=
 mpi=
 msg-timeout=
+multi-prog
 preserve-env E
 pty?
 resv-ports?
@@ -149,7 +151,7 @@ def table(command):
     if command == "srun":  # --wait has a value there
         spec = spec.replace("wait W", "wait= W") + OF_SRUN
     if command == "salloc":
-        spec += "\nno-bell\nx11?"
+        spec += "\nno-bell\nno-shell\nx11?"
     return Table(command, spec, bad_code=255)
 
 

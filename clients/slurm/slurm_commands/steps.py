@@ -3,6 +3,7 @@
 Each run of a job has a file, with a line of JSON for each beginning and end of a step. Its name says
 when the run began, because jobs of another berthd may have the same numbers.
 """
+import contextlib
 import fcntl
 import json
 import os
@@ -14,20 +15,24 @@ KEPT = 90 * 86400  # seconds
 SLACK = 2  # seconds between a start as berth has it and as the job itself does
 
 
-def folder():
+def state_folder(name):
     state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    return os.path.join(state, "berth", "slurm-steps")
+    return os.path.join(state, "berth", name)
 
 
-def file_of_this_run():
+def folder():
+    return state_folder("slurm-steps")
+
+
+def file_of_this_run(where):
     run = [os.environ.get(name, "") for name in
            ("SLURM_JOB_ID", "BERTH_ATTEMPT", "SLURM_JOB_START_TIME")]
-    return os.path.join(folder(), "-".join(run)) if all(map(str.isdigit, run)) else None
+    return os.path.join(where, "-".join(run)) if all(map(str.isdigit, run)) else None
 
 
 def begin(name):
     """The step's number. A step that cannot be noted runs all the same."""
-    path = file_of_this_run()
+    path = file_of_this_run(folder())
     if path is None:
         return 0
     try:
@@ -37,7 +42,7 @@ def begin(name):
             file.seek(0)
             number = sum('"began"' in line for line in file)
             if number == 0:
-                forget_old()
+                forget_old(folder())
             file.write(json.dumps({"step": number, "name": name, "began": time.time()}) + "\n")
         return number
     except OSError:
@@ -45,7 +50,7 @@ def begin(name):
 
 
 def end(number, code):
-    path = file_of_this_run()
+    path = file_of_this_run(folder())
     try:
         if path is not None:
             with open(path, "a", encoding="utf-8") as file:
@@ -54,10 +59,11 @@ def end(number, code):
         pass
 
 
-def forget_old():
-    for entry in os.scandir(folder()):
-        if entry.stat().st_mtime < time.time() - KEPT:
-            os.unlink(entry.path)
+def forget_old(where):
+    for entry in os.scandir(where):
+        with contextlib.suppress(FileNotFoundError):  # another step's forgot it
+            if entry.stat().st_mtime < time.time() - KEPT:
+                os.unlink(entry.path)
 
 
 class Part:

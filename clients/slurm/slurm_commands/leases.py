@@ -1,0 +1,91 @@
+"""What the steps of a job hold of its GPUs and its cores, so that each has its own.
+
+A pool is the job's; each task of a step has one of its own for the steps that it begins. So a step
+waits for its neighbours alone, never for the step that it is in, and no two wait for each other. A
+file has the pool's holders. A holder is srun's process: once it is gone, it holds nothing.
+"""
+import contextlib
+import fcntl
+import json
+import os
+import sys
+import time
+
+from . import steps
+
+PAUSE = 0.05  # seconds between two looks of the step that is next
+
+
+def take(kind, names, count, busy):
+    """`count` of the names, in their order. Calls busy() once if the step has to wait; steps get
+    their turn in the order in which they came."""
+    path = steps.file_of_this_run(steps.state_folder("slurm-leases"))
+    if path is None:
+        return names[:count]
+    if "SLURM_STEP_ID" in os.environ:
+        path += "-%s-%s" % (os.environ["SLURM_STEP_ID"], os.environ.get("SLURM_PROCID", "0"))
+    path += "-" + kind
+    try:
+        if not os.path.exists(path):
+            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+            steps.forget_old(os.path.dirname(path))
+        with in_turn(path + "-turn", busy) as was_busy:
+            while True:
+                free = taken(path, names, count)
+                if free is not None:
+                    return free
+                if not was_busy:
+                    busy()
+                    was_busy = True
+                time.sleep(PAUSE)
+    except OSError as error:
+        print("srun: warning: %s: %s: the step does not wait for the job's %s, it shares them"
+              % (path, error.strerror, kind), file=sys.stderr)
+        return names[:count]
+
+
+@contextlib.contextmanager
+def in_turn(path, busy):
+    """Only one step of a pool looks for what becomes free; the others sleep."""
+    with open(path, "a", encoding="utf-8") as file:
+        was_busy = False
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            busy()
+            was_busy = True
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield was_busy
+
+
+def taken(path, names, count):
+    """Notes this process as the holder of what is free; None if that is too little."""
+    with open(path, "a+", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        holders = [holder for holder in read(file) if began(holder["pid"]) == holder["began"]]
+        held = {name for holder in holders for name in holder["has"]}
+        free = [name for name in names if name not in held][:count]
+        if len(free) < count:
+            return None
+        holders.append({"pid": os.getpid(), "began": began(os.getpid()), "has": free})
+        file.truncate(0)
+        file.write(json.dumps(holders))
+        return free
+
+
+def read(file):
+    try:
+        return json.load(file)
+    except ValueError:  # empty, or its writer was killed
+        return []
+
+
+def began(pid):
+    """When the process began, in ticks of the machine's; None once it has ended."""
+    try:
+        with open("/proc/%d/stat" % pid, "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in (b"Z", b"X") else int(fields[19])
