@@ -279,7 +279,7 @@ TEST_F(SlurmCommands, SrunRunsStepsAndJobs) {
   expect_refused("srun sh -c 'kill -9 $$'", ": task 0: Killed\n", 137);
   expect_refused("srun sh -c 'exit 255'", ": task 0: Exited with exit code 255\n", 255);
   expect("srun --gres=gpu:1 --exact --mpi=none --pty echo hi --pty", "hi --pty\n");
-  expect_refused("srun --jobid=1 true", "srun: error: --jobid=1: a step begins in its own job", 1);
+  expect_refused("srun --jobid=1 true", "allocation for job 1: Job/step already completing", 1);
   expect_refused("srun no_such_command", "error: execve(): no_such_command: No such file", 2);
   expect("sbatch -W -Q -o out --wrap='srun -n1 sh -c \"exit 4\"; echo after $?'; tail -1 out",
          "after 4\n");

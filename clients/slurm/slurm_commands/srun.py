@@ -35,7 +35,7 @@ def run(arguments):
     if options.get("jobid", inside) != inside:
         from . import step_of_job
         step_of_job.enter(options["jobid"])
-        return step(options, words)
+        return step(options, words, ends_with=step_of_job.wait_for_end)
     return step(options, words) if inside else as_job(options, arguments)
 
 
@@ -50,7 +50,8 @@ def as_job(options, arguments):
                                        *arguments])
 
 
-def step(options, words):
+def step(options, words, ends_with=None):
+    """Its exit code. The tasks are killed once ends_with(job) returns."""
     is_whole = os.environ.pop(IS_WHOLE, "") == "1"
     job = os.environ["SLURM_JOB_ID"]
     count = tasks_of(options)
@@ -77,6 +78,10 @@ def step(options, words):
             stdin, out, err = files.of_task(task)
             process = subprocess.Popen(words, env={**told, **own}, stdin=stdin, stdout=out,
                                        stderr=err, cwd=directory, preexec_fn=apart)
+        except Usage:
+            end.now()
+            steps.end(noted, 1)
+            raise
         except OSError as error:
             print("slurmstepd-%s: error: execve(): %s: %s" % (jobs.HOST, words[0], error.strerror),
                   file=sys.stderr)
@@ -88,6 +93,8 @@ def step(options, words):
         files.copy(task, len(str(count - 1)), process)
     if limit is not None:
         end.at_limit(limit)
+    if ends_with:
+        end.later(0, lambda: (ends_with(job), end.killed(" AS ITS JOB ENDED")))
     worst = end.wait()
     files.finish()
     steps.end(noted, worst)
@@ -280,12 +287,19 @@ class End:
         self.is_ending = True
         if not why:
             print("srun: Terminating StepId=%s" % self.step, file=sys.stderr)
-        print("slurmstepd-%s: error: *** STEP %s ON %s CANCELLED AT %s%s ***"
-              % (jobs.HOST, self.step, jobs.HOST, time.strftime("%Y-%m-%dT%H:%M:%S"), why),
-              file=sys.stderr, flush=True)
+        self.say_cancelled(why)
         for number in (signal.SIGCONT, signal.SIGTERM):
             send(self.processes, number, to_group=not has_terminal())
         self.later(KILL_WAIT, self.now)
+
+    def killed(self, why):
+        self.say_cancelled(why)
+        self.now()
+
+    def say_cancelled(self, why):
+        print("slurmstepd-%s: error: *** STEP %s ON %s CANCELLED AT %s%s ***"
+              % (jobs.HOST, self.step, jobs.HOST, time.strftime("%Y-%m-%dT%H:%M:%S"), why),
+              file=sys.stderr, flush=True)
 
     def now(self):
         send(self.processes, signal.SIGKILL, to_group=not has_terminal())

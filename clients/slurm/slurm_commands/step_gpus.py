@@ -68,8 +68,9 @@ def of_step(options, tasks, job, waiting):
     if count is None:
         step = have
     elif count > len(have):
-        raise Usage("srun: error: the step asks for %d GPUs, the job has %d\nsrun: error: Unable to "
-                    "create step for job %s: Invalid generic resource (gres) specification"
+        raise Usage("srun: error: the step asks for %d GPUs, the job has %d\n"
+                    "srun: error: Unable to create step for job %s: Invalid generic resource (gres) "
+                    "specification"
                     % (count, len(have), job))
     else:
         step = leases.take("gpus", have, count, waiting) if waiting and count else have[:count]

@@ -1,5 +1,6 @@
 """srun --jobid: a step of a job from outside of it, with what that job's processes were told."""
 import os
+import time
 
 import berth
 
@@ -40,3 +41,13 @@ def variables_of(job):
             return {name: value for name, value in found.items()
                     if name in told or name.startswith(("SLURM_", "BERTH_SET", "CUDA_VIS"))}
     return None
+
+
+def wait_for_end(number):
+    """berth ends a job's own processes, and this step is none of them."""
+    while True:
+        try:
+            berth.Job(number).wait()
+            return
+        except berth.Error:  # berthd is away
+            time.sleep(1)
