@@ -148,8 +148,10 @@ TEST_F(SlurmSteps, JobsOfATerminalGetWhatTheyAskFor) {
       "mkdir sub; srun -c 1 --mem=100M -D sub --comment 'a b' -p any -J mine sh -c 'basename $PWD;"
       " echo $SLURM_CPUS_ON_NODE $SLURM_CPUS_PER_TASK $SLURM_MEM_PER_NODE';"
       "sacct -n -X -P -o ReqMem,Comment -j 1; salloc -D sub sh -c 'basename $PWD' 2>&1;"
-      "srun -d afterok:1 echo after",
-      "sub\n1 1 100\n100M|a b\nsalloc: Granted job allocation 2\nsub\nafter\n");
+      "srun -d afterok:1 echo after; srun -l -n2 --ntasks-per-gpu=1 printenv CUDA_VISIBLE_DEVICES "
+      "| "
+      "sort",
+      "sub\n1 1 100\n100M|a b\nsalloc: Granted job allocation 2\nsub\nafter\n0: 0\n1: 1\n");
   expect_refused("srun --begin=now+1hour true", "srun: error: --begin is not supported for a job");
   expect_refused("srun -d singleton true", "--dependency=singleton is not supported for a job");
   expect_refused("salloc -H true", "salloc: error: --hold is not supported for a job");
@@ -161,9 +163,10 @@ TEST_F(SlurmSteps, AStepBeginsFromOutsideOfItsJob) {
   expect(
       "sbatch -Q -G 2 -o /dev/null --wrap='touch up; sleep 1000'; until [ -e up ]; do sleep 0.05;"
       "done; srun --jobid=1 --overlap sh -c 'echo $SLURM_JOB_ID $CUDA_VISIBLE_DEVICES';"
+      "SLURM_JOB_ID=1 srun --overlap printenv CUDA_VISIBLE_DEVICES;"
       "srun --jobid=1 sh -c 'touch in; exec sleep 1000' 2>said & until [ -e in ]; do sleep 0.05;"
       "done; scancel 1; wait $!; echo $?; grep -c 'AS ITS JOB ENDED' said",
-      "1 0,1\n137\n1\n");
+      "1 0,1\n0,1\n137\n1\n");
   expect_refused("srun --jobid=9 true", "allocation for job 9: Invalid job id specified\n");
   expect_refused("sbatch -Q -H -o /dev/null --wrap=true; srun --jobid=2 true",
                  "allocation for job 2: it is PENDING, and a step begins in a job that runs\n");

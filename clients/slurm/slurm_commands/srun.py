@@ -32,11 +32,14 @@ def run(arguments):
         if name in options:
             raise Usage("srun: error: --%s is not supported; %s" % (name, instead))
     inside = os.environ.get("SLURM_JOB_ID", "")
-    if options.get("jobid", inside) != inside:
-        from . import step_of_job
-        step_of_job.enter(options["jobid"])
-        return step(options, words, ends_with=step_of_job.wait_for_end)
-    return step(options, words) if inside else as_job(options, arguments)
+    job = options.get("jobid", inside)
+    if not job:
+        return as_job(options, arguments)
+    if job == inside == os.environ.get("BERTH_JOB_ID"):
+        return step(options, words)
+    from . import step_of_job
+    step_of_job.enter(job)
+    return step(options, words, ends_with=step_of_job.wait_for_end)
 
 
 def as_job(options, arguments):
@@ -45,6 +48,9 @@ def as_job(options, arguments):
     if "immediate" in options:
         raise Usage("srun: error: --immediate is not supported for a job of its own; sinfo says "
                     "what is free")
+    if "ntasks-per-gpu" in options and "gpus" not in options:
+        from . import step_gpus
+        options = {**options, "gpus": str(step_gpus.asked(options, tasks_of(options)))}
     body = request.body("srun", options, options.get("job-name", "srun"))
     attended.run_as_job("srun", body, ["export %s=1; exec \"$@\"" % IS_WHOLE, sys.argv[0],
                                        *arguments])
