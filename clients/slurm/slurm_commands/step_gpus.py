@@ -69,8 +69,8 @@ def of_step(options, tasks, job, waiting):
         step = have
     elif count > len(have):
         raise Usage("srun: error: the step asks for %d GPUs, the job has %d\n"
-                    "srun: error: Unable to create step for job %s: Invalid generic resource (gres) "
-                    "specification"
+                    "srun: error: Unable to create step for job %s: Invalid generic resource "
+                    "(gres) specification"
                     % (count, len(have), job))
     else:
         step = leases.take("gpus", have, count, waiting) if waiting and count else have[:count]
