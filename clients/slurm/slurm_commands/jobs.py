@@ -1,12 +1,18 @@
 """berth's jobs as Slurm tells them: ids of arrays, states, reasons, times."""
+import functools
+import json
 import os
 import pwd
+import re
 import socket
 import time
 
 import berth
 
-PARTITION = "berth"
+from . import hosts
+from .options import listed
+
+PARTITION, ACCOUNT, QOS, CLUSTER = "berth", "berth", "normal", "berth"
 HOST = socket.gethostname().split(".")[0]
 LAST_SIGNAL = 64
 RECENT = 300  # squeue knows ended jobs for so many seconds, as Slurm's MinJobAge has it
@@ -31,6 +37,10 @@ CODES = {
 # How the command of a job of srun or salloc begins.
 ATTENDED = ("export SLURM_JOB_ID=$BERTH_JOB_ID SLURM_JOBID=$BERTH_JOB_ID "
             "SLURM_JOB_START_TIME=$(date +%s); ")
+
+
+SCRIPT_BEGINS = "# berth's keeper of a batch script"  # as processes.FIRST_LINE
+WRAPPED = "#!/bin/sh\n# This script was created by sbatch --wrap.\n"
 
 
 def clock(at):
@@ -107,6 +117,103 @@ class Job:
             return 0
         return max(0, (self.ended or time.time()) - self.started - self.elapsed)
 
+    @functools.cached_property
+    def detail(self):
+        """What a list of jobs does not have: a request of its own."""
+        return berth.request("GET", "/v1/jobs/%s" % self.handle)
+
+    @property
+    def words(self):
+        return self.detail.get("command") or [""]
+
+    @functools.cached_property
+    def asked(self):
+        """What sbatch notes of its options in the job's command, as `# asked {"ntasks":2}`."""
+        short = self.data.get("command_line") or ""
+        if "# asked {" not in short:
+            return {}
+        for text in (short.replace("'\\''", "'"), " ".join(self.words)):
+            try:
+                return json.JSONDecoder().raw_decode(text[text.index("# asked {") + 8:])[0]
+            except ValueError:  # shortened
+                pass
+        return {}
+
+    @property
+    def account(self):
+        return self.asked.get("account") or ACCOUNT
+
+    @property
+    def qos(self):
+        return self.asked.get("qos") or QOS
+
+    @property
+    def tasks(self):
+        return int(self.asked.get("ntasks") or 1)
+
+    @property
+    def directory(self):
+        return self.detail.get("directory") or ""
+
+    @property
+    def script(self):
+        """(text, file for errors or "", arguments) of a job of sbatch."""
+        words = self.words
+        is_kept = len(words) > 5 and words[2].startswith(SCRIPT_BEGINS)
+        return (words[4], words[5], words[6:]) if is_kept else None
+
+    @property
+    def command(self):
+        """The script's or the command's, without what berth has around it; empty of --wrap."""
+        if "# berth" in (self.data.get("command_line") or "")[:24]:
+            text, _, arguments = self.script or ("", "", [])
+            if text.startswith(WRAPPED):
+                return ""
+            return " ".join([self.asked.get("script") or self.name, *arguments])
+        return self.name if not self.is_batch else self.data.get("command_line") or ""
+
+    def filled(self, text):
+        """A file of the job: whole, with its pattern filled in."""
+        known = {"j": self.raw, "J": self.raw, "A": self.base, "u": self.user, "x": self.name,
+                 "a": 4294967294 if self.task is None else self.task, "N": HOST, "n": 0, "t": 0,
+                 "%": "%"}
+        text = re.sub(r"%(\d*)([A-Za-z%])", lambda found: str(
+            known.get(found[2], found[0])).zfill(int(found[1] or 0)), text)
+        return os.path.normpath(os.path.join(self.directory, text))
+
+    @property
+    def output(self):
+        return self.filled(self.detail.get("output") or "/dev/null")
+
+    @property
+    def errors(self):
+        return self.filled(self.script[1]) if self.script and self.script[1] else self.output
+
+    @property
+    def input(self):
+        return self.filled(self.asked.get("input") or "/dev/null")
+
+    @property
+    def gid(self):
+        try:
+            return pwd.getpwuid(self.uid).pw_gid
+        except (KeyError, TypeError):
+            return self.uid
+
+    @property
+    def group(self):
+        import grp
+        try:
+            return grp.getgrgid(self.gid).gr_name
+        except (KeyError, TypeError):
+            return str(self.gid)
+
+    @property
+    def restarts(self):
+        """A start that failed is none, and a job that was suspended goes on."""
+        return sum(1 for before in self.detail.get("attempts", [])[:-1]
+                   if before["started_at"] and before["note"] != "was suspended")
+
     @property
     def is_held(self):
         return self.data["state"] == "held"
@@ -149,6 +256,12 @@ class Job:
             return "0:125"
         return exit_text(code)
 
+    def tres_by_count(self):
+        """In the order that scontrol and squeue have; sacct's is another."""
+        parts = ["cpu=%d" % self.cpus] + (["mem=" + mib_text(self.mib)] if self.mib else [])
+        parts += ["node=1", "billing=%d" % self.cpus]
+        return ",".join(parts + (["gres/gpu=%d" % self.gpus] if self.gpus else []))
+
     def tres(self):
         parts = ["billing=%d" % self.cpus, "cpu=%d" % self.cpus]
         if self.gpus:
@@ -181,6 +294,19 @@ def matches(job, wanted):
         if int(low) <= job.task <= int(high or low):
             return True
     return False
+
+
+def is_chosen(job, options):
+    """By the filters that squeue, sacct and scancel have alike. No job has a reservation, a
+    licence, a wckey or a constraint; every partition is this one, by whatever name."""
+    for name, value in (("account", "account"), ("accounts", "account"), ("qos", "qos")):
+        names = [word.lower() for word in listed(options, name)]
+        if names and getattr(job, value).lower() not in names:
+            return False
+    if any(name in options for name in ("reservation", "licenses", "wckey", "wckeys",
+                                        "constraints", "associations")):
+        return False
+    return "nodelist" not in options or job.where in hosts.names(options["nodelist"])
 
 
 def is_id(text):

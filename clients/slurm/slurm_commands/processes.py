@@ -56,6 +56,20 @@ def keeper_of(job):
     return None
 
 
+def script_of(job):
+    """The script's own process, whose number its SLURM_TASK_PID has; of a job without a keeper the
+    first process."""
+    keeper = keeper_of(job)
+    own = [pid for pid, is_step in of(job) if not is_step]
+    return next((pid for pid in own if parent_of(pid) == keeper
+                 or (keeper is None and parent_of(pid) not in own)), None)
+
+
+def step_of(pid):
+    return next((os.fsdecode(word.partition(b"=")[2]) for word in words_of(pid, "environ")
+                 if word.startswith(b"SLURM_STEP_ID=")), None)
+
+
 def hears(pid, number):
     """It has a handler of this signal."""
     try:

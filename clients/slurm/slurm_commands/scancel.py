@@ -1,5 +1,6 @@
 """scancel: ends jobs, or sends a signal to their processes."""
 import os
+import re
 import signal
 import sys
 
@@ -24,8 +25,13 @@ interactive i
 clusters= M
 qos= q
 nodelist= w
+reservation= R
+wckey=
+sibling=
 hurry H
 ctld""")
+FILTERS = ("name", "jobname", "user", "me", "state", "partition", "account", "qos", "nodelist",
+           "reservation", "wckey")
 
 DENIED = 210
 
@@ -40,14 +46,19 @@ def signal_of(text):
     return signal.Signals[name].value
 
 
-def send(job, number, options):
-    """To the steps; to the batch shell with -b, to both with -f, as Slurm does."""
-    for pid, is_step in list(processes.of(job)):
-        if "full" in options or is_step != ("batch" in options):
-            try:
-                os.kill(pid, number)
-            except ProcessLookupError:
-                pass
+def send(job, number, options, step=None):
+    """To the steps, or to one; with -b to the script's own process, with -f to all, as Slurm
+    does."""
+    if step == "batch" or (step is None and "batch" in options and "full" not in options):
+        meant = {processes.script_of(job)} - {None}
+    else:
+        meant = {pid for pid, is_step in processes.of(job)
+                 if (processes.step_of(pid) == step if step else is_step or "full" in options)}
+    for pid in meant:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            pass
 
 
 def denied(job):
@@ -76,36 +87,68 @@ def end(chosen, options):
     return is_denied
 
 
-def run(arguments):
-    options, words = TABLE.read(arguments)
+def is_confirmed(job, step):
+    """Asks until it is told; nobody there means no."""
+    what = "job_id=%s" % job.id if step is None else "step_id=%s.%s" % (job.id, step)
+    while True:
+        print("Cancel %s name=%s partition=%s [y/n]? " % (what, job.name, jobs.PARTITION), end="")
+        sys.stdout.flush()
+        line = sys.stdin.readline()
+        if not line or line[0].lower() in "yn":
+            return line[:1].lower() == "y"
+
+
+def filtered(options):
+    """The jobs that every filter keeps."""
     names = listed(options, "name") + listed(options, "jobname")
     users = listed(options, "user") + ([jobs.me()] if "me" in options else [])
     states = {jobs.CODES.get(word.upper(), word.upper()) for word in listed(options, "state")}
-    wanted = [part for word in words for part in word.split(",")]
-    for text in wanted:
-        if not jobs.is_id(text):
-            raise Usage("scancel: error: Invalid job id %s" % text)
-    if not (wanted or names or users or states or "partition" in options):
+    for state in states - set(jobs.CODES.values()):
+        raise Usage("scancel: error: Invalid job state specified: %s" % state.lower())
+    for job in jobs.everything(ended="verbose" in options):
+        if ((not names or job.name in names)
+                and (not users or job.user in users or str(job.uid) in users)
+                and (not states or job.code in states) and jobs.is_chosen(job, options)):
+            yield job
+
+
+def wanted_of(words):
+    """(job, step or None) of each word: `7`, `7_3`, `7.0`."""
+    found = []
+    for word in (part for words_of_it in words for part in re.split(r",(?![^\[]*\])", words_of_it)):
+        text, dot, step = word.partition(".")
+        if not jobs.is_id(text) or (dot and not (step.isdigit() or step == "batch")):
+            raise Usage("scancel: error: Invalid job id %s" % word)
+        found.append((text, step if dot else None))
+    return found
+
+
+def run(arguments):
+    options, words = TABLE.read(arguments)
+    wanted = wanted_of(words)
+    if not wanted and not any(name in options for name in FILTERS):
         raise Usage("scancel: error: No job identification provided")
     number = signal_of(options["signal"]) if "signal" in options else signal.SIGKILL.value
-    is_denied = False
-    ended = []
-    for job in jobs.everything(ended=bool(wanted) and "verbose" in options):
-        if wanted and not any(jobs.matches(job, text) for text in wanted):
+    is_denied, ended = False, []
+    for job in filtered(options):
+        steps = {step for text, step in wanted if jobs.matches(job, text)}
+        if wanted and not steps:
             continue
-        if (names and job.name not in names) or (users and job.user not in users):
+        if not wanted and job.user != jobs.me() and "user" not in options:
             continue
-        if (states and job.code not in states) or (not wanted and job.user != jobs.me()
-                                                   and not users):
-            continue
-        if "verbose" in options:
-            print("scancel: Terminating job %s" % job.id, file=sys.stderr)
-        if number == signal.SIGKILL.value:
-            ended.append(job)
-        elif job.uid != os.getuid() and os.getuid() != 0:
-            is_denied = True
-            denied(job)
-        else:
-            send(job, number, options)
+        for step in [None] if None in steps or not wanted else sorted(steps):
+            if "interactive" in options and not is_confirmed(job, step):
+                continue
+            if "verbose" in options:
+                print("scancel: Terminating %s %s%s" % (("job", job.id, "") if step is None else
+                                                        ("step", job.id, "." + step)),
+                      file=sys.stderr)
+            if step is None and number == signal.SIGKILL.value:
+                ended.append(job)
+            elif job.uid != os.getuid() and os.getuid() != 0:
+                is_denied = True
+                denied(job)
+            else:
+                send(job, number, options, step)
     is_denied = end(ended, options) or is_denied
     return DENIED if is_denied else 0

@@ -6,7 +6,7 @@ import sys
 
 import berth
 
-from . import jobs, requeue
+from . import hosts, jobs, requeue
 from .options import Table, Usage, seconds
 
 TABLE = Table("scontrol", """details d
@@ -102,46 +102,6 @@ def tres_of(job):
     return ",".join(parts + (["gres/gpu=%d" % job.gpus] if job.gpus else []))
 
 
-def hostnames(text):
-    """`a[1-3,07],b` is a1 a2 a3 a07 b."""
-    names = []
-    for part in re.findall(r"[^,\[\]]+(?:\[[^\]]*\])?[^,\[\]]*", text):
-        found = re.fullmatch(r"([^\[]*)\[([^\]]*)\](.*)", part)
-        if not found:
-            names.append(part)
-            continue
-        for piece in found[2].split(","):
-            low, _, high = piece.partition("-")
-            if not (low.isdigit() and (high or low).isdigit()):
-                raise Usage("Invalid hostlist: %s" % text)
-            names += ["%s%s%s" % (found[1], str(number).zfill(len(low)), found[3])
-                      for number in range(int(low), int(high or low) + 1)]
-    return names
-
-
-def hostlist(names):
-    """The shortest text of these, in their order: `a[1-3],b`."""
-    parts = []  # [prefix, [(text, number)]]
-    for name in names:
-        stem, digits = re.fullmatch(r"(.*?)(\d*)", name).groups()
-        if digits and parts and parts[-1][0] == stem and parts[-1][1]:
-            parts[-1][1].append(digits)
-        else:
-            parts.append((stem, [digits] if digits else []))
-    texts = []
-    for stem, numbers in parts:
-        runs = []
-        for digits in numbers:
-            last = runs[-1][-1] if runs else None
-            if last and len(last) == len(digits) and int(digits) == int(last) + 1:
-                runs[-1] = [runs[-1][0], digits]
-            else:
-                runs.append([digits])
-        text = ",".join("-".join(run) for run in runs)
-        texts.append(stem + ("[%s]" % text if len(numbers) > 1 else text))
-    return ",".join(texts)
-
-
 def show(words, options):
     what = words[0] if words else ""
     if what.rstrip("s") in ("job", "jobid"):
@@ -154,13 +114,13 @@ def show(words, options):
         return 0
     if what.rstrip("s") == "hostname":
         told = words[1:] or [os.environ.get("SLURM_JOB_NODELIST", jobs.HOST)]
-        print("\n".join(name for text in told for name in hostnames(text)))
+        print("\n".join(name for text in told for name in hosts.names(text)))
         return 0
     if what in ("hostlist", "hostlistsorted"):
-        names = [name for text in words[1:] for name in hostnames(text)]
-        print(hostlist(sorted(names) if what.endswith("sorted") else names))
+        every = [name for text in words[1:] for name in hosts.names(text)]
+        print(hosts.shortest(sorted(every) if what.endswith("sorted") else every))
         return 0
-    if what.rstrip("s") == "node" and len(words) > 1 and jobs.HOST not in hostnames(words[1]):
+    if what.rstrip("s") == "node" and len(words) > 1 and jobs.HOST not in hosts.names(words[1]):
         print("Node %s not found" % words[1])
         return 1
     from .sinfo import facts

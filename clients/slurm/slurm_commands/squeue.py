@@ -170,11 +170,11 @@ def chosen(options):
         if not fresh and len(wanted) == 1:
             raise Usage("slurm_load_jobs error: Invalid job id specified")
     states, users = states_of(options), users_of(options)
-    names, partitions = listed(options, "name"), listed(options, "partition")
+    names = listed(options, "name")
     return [job for job in fresh
             if (states is None or job.code in states) and (not users or job.user in users)
             and (not names or job.name in names)
-            and (not partitions or jobs.PARTITION in partitions)]
+            and jobs.is_chosen(job, options)]
 
 
 def print_wide(options, rows):
