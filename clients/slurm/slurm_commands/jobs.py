@@ -70,7 +70,9 @@ def exit_text(code):
 
 
 def mib_text(mib):
-    return "%dG" % (mib // 1024) if mib and mib % 1024 == 0 else "%dM" % mib
+    if not mib:
+        return "0"
+    return "%dG" % (mib // 1024) if mib % 1024 == 0 else "%dM" % mib
 
 
 class Job:

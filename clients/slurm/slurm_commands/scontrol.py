@@ -1,6 +1,5 @@
 """scontrol: shows jobs and the node; holds, releases and changes jobs."""
 import os
-import pwd
 import re
 import sys
 
@@ -29,30 +28,28 @@ def found(text):
 
 
 def text_of(job):
-    detail = berth.request("GET", "/v1/jobs/%s" % job.handle)
     limit = "UNLIMITED" if job.limit is None else jobs.long_time(job.limit)
     ids = "JobId=%d" % job.raw
     if job.array is not None:
         ids += " ArrayJobId=%d ArrayTaskId=%d" % (job.array, job.task)
         if job.data.get("array_at_once"):
             ids += " ArrayTaskThrottle=%d" % job.data["array_at_once"]
-    attempts = detail.get("attempts", [])
+    attempts = job.detail.get("attempts", [])
     suspended_at = attempts[-1]["ended_at"] if job.code == "S" and attempts else None
-    output = detail.get("output") or "/dev/null"
     submitted = jobs.clock(job.data.get("submitted_at"))
     is_late = job.is_held or job.reason == "JobArrayTaskLimit"
-    eligible = "Unknown" if is_late else submitted
     lines = [
         "%s JobName=%s" % (ids, job.name),
-        "   UserId=%s(%s) GroupId=%s MCS_label=N/A" % (job.user, job.uid, group_of(job)),
-        "   Priority=%d Nice=0 Account=berth QOS=normal" % job.data.get("priority", 0),
+        "   UserId=%s(%s) GroupId=%s(%s) MCS_label=N/A" % (job.user, job.uid, job.group, job.gid),
+        "   Priority=%d Nice=0 Account=%s QOS=%s"
+        % (job.data.get("priority", 0), job.account, job.qos),
         "   JobState=%s Reason=%s Dependency=%s"
         % (job.state, job.reason, job.dependency),
         "   Requeue=%d Restarts=%d BatchFlag=%d Reboot=0 ExitCode=%s"
-        % (requeue.is_possible(job), restarts_of(attempts), job.is_batch,
+        % (requeue.is_possible(job), job.restarts, job.is_batch,
            "0:15" if job.code == "CA" and job.started else job.exit),
         "   RunTime=%s TimeLimit=%s TimeMin=N/A" % (jobs.long_time(job.elapsed), limit),
-        "   SubmitTime=%s EligibleTime=%s" % (submitted, eligible),
+        "   SubmitTime=%s EligibleTime=%s" % (submitted, "Unknown" if is_late else submitted),
         "   AccrueTime=%s" % ("Unknown" if job.is_held else submitted),
         "   StartTime=%s EndTime=%s Deadline=N/A" % (jobs.clock(job.started), jobs.clock(job.ends)),
         "   SuspendTime=%s SecsPreSuspend=%d LastSchedEval=%s Scheduler=Main"
@@ -62,44 +59,51 @@ def text_of(job):
         "   ReqNodeList=(null) ExcNodeList=(null)",
         "   NodeList=%s" % job.where,
     ] + (["   BatchHost=%s" % job.where] if job.where else []) + [
-        "   NumNodes=1 NumCPUs=%d NumTasks=1 CPUs/Task=%d ReqB:S:C:T=0:0:*:*"
-        % (job.cpus, job.cpus),
-        "   TRES=%s" % tres_of(job),
+        "   NumNodes=1 NumCPUs=%d NumTasks=%d CPUs/Task=%d ReqB:S:C:T=0:0:*:*"
+        % (job.cpus, job.tasks, max(1, job.cpus // job.tasks)),
+        "   TRES=%s" % job.tres_by_count(),
         "   Socks/Node=* NtasksPerN:B:S:C=0:0:*:* CoreSpec=*",
         "   MinCPUsNode=%d MinMemoryNode=%s MinTmpDiskNode=0" % (job.cpus, jobs.mib_text(job.mib)),
         "   Features=(null) DelayBoot=00:00:00",
         "   OverSubscribe=OK Contiguous=0 Licenses=(null) Network=(null)",
-        "   Command=(null)",
-        "   WorkDir=%s" % detail.get("directory", ""),
+        "   Command=%s" % (job.command or "(null)"),
+        "   WorkDir=%s" % job.directory,
     ] + (["   Comment=%s " % job.data["comment"]] if job.data.get("comment") else []) + [
-        "   StdErr=%s" % output, "   StdIn=/dev/null", "   StdOut=%s" % output, "   Power=",
+        "   StdErr=%s" % job.errors, "   StdIn=%s" % job.input, "   StdOut=%s" % job.output,
+        "   Power=",
     ]
     if job.gpus:
         lines.append("   TresPerJob=gres:gpu:%d" % job.gpus)
     return "\n".join(lines) + "\n   "
 
 
-def restarts_of(attempts):
-    """A start that failed is none, and a job that was suspended goes on."""
-    return sum(1 for before in attempts[:-1]
-               if before["started_at"] and before["note"] != "was suspended")
+def node_text():
+    from .sinfo import Node
+    node = Node()
+    return """NodeName=%s CoresPerSocket=%d
+   CPUAlloc=%d CPUEfctv=%d CPUTot=%d CPULoad=%.2f
+   Gres=%s
+   RealMemory=%d AllocMem=%d Sockets=1 Boards=1
+   State=%s ThreadsPerCore=1 TmpDisk=0 Weight=1
+   Partitions=%s
+   CfgTRES=%s
+   AllocTRES=%s
+""" % (jobs.HOST, node.cores, node.used, node.cores, node.cores, os.getloadavg()[0], node.gres,
+       node.mib, node.used_mib, node.state.upper(), jobs.PARTITION, node.tres, node.used_tres)
 
 
-def group_of(job):
-    try:
-        entry = pwd.getpwuid(job.uid)
-        return "%s(%d)" % (job.user, entry.pw_gid)
-    except (KeyError, TypeError):
-        return job.user
+def partition_text():
+    return """PartitionName=%s
+   AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL
+   Default=YES DefaultTime=NONE MaxNodes=UNLIMITED MaxTime=UNLIMITED MinNodes=0
+   Nodes=%s
+   State=UP TotalCPUs=%d TotalNodes=1
+""" % (jobs.PARTITION, jobs.HOST, os.cpu_count() or 1)
 
 
-def tres_of(job):
-    """In the order that scontrol has; sacct's is another."""
-    parts = ["cpu=%d" % job.cpus]
-    if job.mib:
-        parts.append("mem=" + jobs.mib_text(job.mib))
-    parts += ["node=1", "billing=%d" % job.cpus]
-    return ",".join(parts + (["gres/gpu=%d" % job.gpus] if job.gpus else []))
+def told(text, options):
+    print(" ".join(text.split()) if "oneliner" in options else text)
+    return 0
 
 
 def show(words, options):
@@ -123,16 +127,10 @@ def show(words, options):
     if what.rstrip("s") == "node" and len(words) > 1 and jobs.HOST not in hosts.names(words[1]):
         print("Node %s not found" % words[1])
         return 1
-    from .sinfo import facts
-    known = {letter: value for letter, (_, value) in facts().items()}
     if what.rstrip("s") == "node":
-        print("NodeName=%s CPUTot=%s RealMemory=%s\n   Gres=%s\n   State=%s\n   Partitions=%s"
-              % (jobs.HOST, known["c"], known["m"], known["G"], known["T"].upper(), jobs.PARTITION))
-        return 0
+        return told(node_text(), options)
     if what.rstrip("s") == "partition":
-        print("PartitionName=%s\n   AllowGroups=ALL Default=YES MaxTime=UNLIMITED Nodes=%s\n   "
-              "State=UP TotalNodes=1" % (jobs.PARTITION, jobs.HOST))
-        return 0
+        return told(partition_text(), options)
     if what == "config":
         print("ClusterName             = berth\nSLURM_VERSION           = 22.05.8")
         return 0

@@ -1,12 +1,11 @@
 """squeue: the queue as berth has it."""
-import os
 import pwd
 import sys
 import time
 
 import berth
 
-from . import jobs, tables
+from . import hosts, jobs, requeue, steps, tables
 from .options import Table, Usage, listed
 
 TABLE = Table("squeue", """format= o
@@ -29,47 +28,170 @@ iterate= i
 clusters= M
 start
 verbose v
-steps s
+steps? s
 federation
+sibling
 local
-hide""")
+hide
+priority P
+array-unique
+noconvert
+licenses= L
+reservation= R
+json""")
+VARIABLES = {"ACCOUNT": "account", "ARRAY": "array", "ARRAY_UNIQUE": "array-unique",
+             "LICENSES": "licenses", "NAMES": "name", "PARTITION": "partition", "QOS": "qos",
+             "SORT": "sort", "STATES": "states", "USERS": "user"}
 
 SHORT = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
 START = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R"
 LONG = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
+STEPS = "%.15i %.8j %.9P %.8u %.9M %N"
 
-LETTERS = {
-    "i": ("JOBID", lambda j: j.shown_id), "A": ("JOBID", lambda j: str(j.raw)),
-    "F": ("ARRAY_JOB_ID", lambda j: str(j.base)),
-    "K": ("ARRAY_TASK_ID", lambda j: j.shown_task), "j": ("NAME", lambda j: j.name),
-    "P": ("PARTITION", lambda j: jobs.PARTITION), "u": ("USER", lambda j: j.user),
-    "U": ("UID", lambda j: str(j.uid)), "t": ("ST", lambda j: j.code),
-    "T": ("STATE", lambda j: j.state), "M": ("TIME", lambda j: jobs.short_time(j.elapsed)),
-    "l": ("TIME_LIMIT", lambda j: limit(j)), "L": ("TIME_LEFT", lambda j: left(j)),
-    "D": ("NODES", lambda j: "1"), "C": ("CPUS", lambda j: str(j.cpus)),
-    "m": ("MIN_MEMORY", lambda j: jobs.mib_text(j.mib)), "r": ("REASON", lambda j: j.reason),
-    "R": ("NODELIST(REASON)", lambda j: j.where or "(%s)" % j.reason),
-    "N": ("NODELIST", lambda j: j.where), "b": ("TRES_PER_NODE", lambda j: gres(j)),
-    "a": ("ACCOUNT", lambda j: "berth"), "q": ("QOS", lambda j: "normal"),
-    "Q": ("PRIORITY", lambda j: str(j.data.get("priority", 0))),
-    "S": ("START_TIME", lambda j: jobs.clock(j.started or j.predicted).replace("Unknown", "N/A")),
-    "e": ("END_TIME", lambda j: jobs.clock(j.ends).replace("Unknown", "N/A")),
-    "V": ("SUBMIT_TIME", lambda j: jobs.clock(j.data.get("submitted_at"))),
-    "Z": ("WORK_DIR", lambda j: j.data.get("directory", "")),
-    "o": ("COMMAND", lambda j: j.data.get("command_line", "")),
-    "1": ("JOBID", lambda j: str(j.base if "[" in j.shown_id else j.raw)),
-    "2": ("TRES_PER_JOB", lambda j: gres(j)), "Y": ("SCHEDNODES", lambda j: planned(j)),
-    "k": ("COMMENT", lambda j: j.data.get("comment", "(null)")),
-    "E": ("DEPENDENCY", lambda j: j.dependency), "B": ("EXEC_HOST", lambda j: j.where or "n/a"),
+# Letter of -o, names of -O, head, and what is known of a job, or what Slurm prints for nothing.
+COLUMNS = (
+    ("a", "account", "ACCOUNT", lambda j: j.account),
+    ("b", "tres-per-node gres", "TRES_PER_NODE", lambda j: gres(j)),
+    ("c", "mincpus", "MIN_CPUS", lambda j: str(j.cpus)),
+    ("d", "mintmpdisk", "MIN_TMP_DISK", "0"),
+    ("e", "endtime", "END_TIME", lambda j: clock(j.ends)),
+    ("f", "feature", "FEATURES", "(null)"),
+    ("g", "groupname", "GROUP", lambda j: j.group),
+    ("h", "oversubscribe", "OVER_SUBSCRIBE", lambda j: shares(j)),
+    ("i", "jobarrayid", "JOBID", lambda j: j.shown_id),
+    ("j", "name", "NAME", lambda j: j.name),
+    ("k", "comment", "COMMENT", lambda j: j.data.get("comment") or "(null)"),
+    ("l", "timelimit", "TIME_LIMIT", lambda j: limit(j)),
+    ("m", "minmemory", "MIN_MEMORY", lambda j: jobs.mib_text(j.mib)),
+    ("n", "reqnodes", "REQ_NODES", ""),
+    ("o", "command", "COMMAND", lambda j: j.command or "(null)"),
+    ("p", "priority", "PRIORITY", lambda j: "%.14f" % (priority(j) / 0xffffffff)),
+    ("q", "qos", "QOS", lambda j: j.qos),
+    ("r", "reason", "REASON", lambda j: j.reason),
+    ("s", "selectjobinfo", "", ""),
+    ("t", "statecompact", "ST", lambda j: j.code),
+    ("u", "username", "USER", lambda j: j.user),
+    ("v", "reservation", "RESERVATION", "(null)"),
+    ("w", "wckey", "WCKEY", "(null)"),
+    ("x", "excnodes", "EXC_NODES", ""),
+    ("y", "nice", "NICE", "0"),
+    ("z", "sct", "S:C:T", "*:*:*"),
+    ("A", "jobid", "JOBID", lambda j: str(number(j))),
+    ("B", "batchhost", "EXEC_HOST", lambda j: j.where or "n/a"),
+    ("C", "numcpus", "CPUS", lambda j: str(j.cpus)),
+    ("D", "numnodes", "NODES", "1"),
+    ("E", "dependency", "DEPENDENCY", lambda j: j.dependency),
+    ("F", "arrayjobid", "ARRAY_JOB_ID", lambda j: str(j.base)),
+    ("G", "groupid", "GROUP", lambda j: str(j.gid)),
+    ("H", "sockets", "SOCKETS_PER_NODE", "*"),
+    ("I", "cores", "CORES_PER_SOCKET", "*"),
+    ("J", "threads", "THREADS_PER_CORE", "*"),
+    ("K", "arraytaskid", "ARRAY_TASK_ID", lambda j: j.shown_task),
+    ("L", "timeleft", "TIME_LEFT", lambda j: left(j)),
+    ("M", "timeused", "TIME", lambda j: jobs.short_time(j.elapsed)),
+    ("N", "nodelist", "NODELIST", lambda j: j.where),
+    ("O", "contiguous", "CONTIGUOUS", "0"),
+    ("P", "partition", "PARTITION", jobs.PARTITION),
+    ("Q", "prioritylong", "PRIORITY", lambda j: str(priority(j))),
+    ("R", "reasonlist", "NODELIST(REASON)", lambda j: j.where or "(%s)" % j.reason),
+    ("S", "starttime", "START_TIME", lambda j: clock(j.started or j.predicted)),
+    ("T", "state", "STATE", lambda j: j.state),
+    ("U", "userid", "UID", lambda j: str(j.uid)),
+    ("V", "submittime", "SUBMIT_TIME", lambda j: clock(j.data.get("submitted_at"))),
+    ("W", "licenses", "LICENSES", "(null)"),
+    ("X", "corespec", "CORE_SPEC", "N/A"),
+    ("Y", "schednodes", "SCHEDNODES", lambda j: planned(j)),
+    ("Z", "workdir", "WORK_DIR", lambda j: j.directory),
+    ("", "accruetime", "ACCRUE_TIME",
+     lambda j: "N/A" if j.is_held else clock(j.data.get("submitted_at"))),
+    ("", "eligibletime", "ELIGIBLE_TIME",
+     lambda j: "N/A" if j.is_held else clock(j.data.get("submitted_at"))),
+    ("", "lastschedeval", "LAST_SCHED_EVAL", lambda j: clock(j.data.get("submitted_at"))),
+    ("", "pendingtime", "PENDING_TIME", lambda j: str(int(max(
+        0, (j.data.get("started_at") or time.time()) - (j.data.get("submitted_at") or 0))))),
+    ("", "allocnodes", "ALLOC_NODES", jobs.HOST), ("", "allocsid", "ALLOC_SID", "0"),
+    ("", "associd", "ASSOC_ID", "0"), ("", "admin_comment", "ADMIN_COMMENT", "(null)"),
+    ("", "system_comment", "SYSTEM_COMMENT", "(null)"),
+    ("", "batchflag", "BATCH_FLAG", lambda j: str(int(j.is_batch))),
+    ("", "boardspernode", "BOARDS_PER_NODE", "0"), ("", "burstbuffer", "BURST_BUFFER", "(null)"),
+    ("", "burstbufferstate", "BURST_BUFFER_STATE", "(null)"),
+    ("", "cluster", "CLUSTER", jobs.CLUSTER),
+    ("", "clusterfeature", "CLUSTER_FEATURES", "(null)"), ("", "container", "CONTAINER", "(null)"),
+    ("", "cpus-per-task", "CPUS_PER_TASK", lambda j: str(max(1, j.cpus // j.tasks))),
+    ("", "cpus-per-tres", "CPUS_PER_TRES", "N/A"), ("", "mem-per-tres", "MEM_PER_TRES", "N/A"),
+    ("", "deadline", "DEADLINE", "N/A"), ("", "delayboot", "DELAY_BOOT", "0:00"),
+    ("", "derivedec", "DERIVED_EC", "0"),
+    ("", "exit_code", "EXIT_CODE", lambda j: j.exit.split(":")[0]),
+    ("", "hetjobid", "HET_JOB_ID", "N/A"), ("", "hetjobidset", "HET_JOB_ID_SET", "N/A"),
+    ("", "hetjoboffset", "HET_JOB_OFFSET", "N/A"),
+    ("", "maxcpus", "MAX_CPUS", lambda j: str(j.cpus)), ("", "maxnodes", "MAX_NODES", "1"),
+    ("", "mcslabel", "MCSLABEL", "(null)"), ("", "mintime", "TIME_MIN", "0:00"),
+    ("", "network", "NETWORK", "(null)"), ("", "ntperboard", "NTASKS_PER_BOARD", "0"),
+    ("", "ntpercore", "NTASKS_PER_CORE", "N/A"), ("", "ntpernode", "NTASKS_PER_NODE", "0"),
+    ("", "ntpersocket", "NTASKS_PER_SOCKET", "N/A"),
+    ("", "numtasks", "TASKS", lambda j: str(j.tasks)),
+    ("", "origin", "ORIGIN", "NA"), ("", "originraw", "ORIGIN_RAW", "NA"),
+    ("", "preempttime", "PREEMPT_TIME", "N/A"), ("", "prefer", "PREFER", "(null)"),
+    ("", "profile", "PROFILE", "NotSet"), ("", "reboot", "REBOOT", "0"),
+    ("", "reqswitch", "REQ_SWITCH", "0"),
+    ("", "requeue", "REQUEUE", lambda j: str(int(requeue.is_possible(j)))),
+    ("", "resizetime", "RESIZE_TIME", "N/A"),
+    ("", "restartcnt", "RESTART_COUNT", lambda j: str(j.restarts)),
+    ("", "siblingsactive", "ACTIVE_SIBLINGS", "NA"),
+    ("", "siblingsactiveraw", "ACTIVE_SIBLINGS_RAW", "NA"),
+    ("", "siblingsviable", "VIABLE_SIBLINGS", "NA"),
+    ("", "siblingsviableraw", "VIABLE_SIBLINGS_RAW", "NA"),
+    ("", "sperboard", "SOCKETS_PER_BOARD", "0"),
+    ("", "stderr", "STDERR", lambda j: j.errors), ("", "stdin", "STDIN", lambda j: j.input),
+    ("", "stdout", "STDOUT", lambda j: j.output),
+    ("", "tres-alloc", "TRES_ALLOC", lambda j: j.tres_by_count()),
+    ("", "tres-bind", "TRES_BIND", "N/A"), ("", "tres-freq", "TRES_FREQ", "N/A"),
+    ("", "tres-per-job", "TRES_PER_JOB", lambda j: gres(j)),
+    ("", "tres-per-socket", "TRES_PER_SOCKET", "N/A"),
+    ("", "tres-per-task", "TRES_PER_TASK", "N/A"),
+)
+STEP_COLUMNS = (
+    ("b", "tres-per-node gres", "TRES_PER_NODE", "N/A"),
+    ("i", "stepid jobid", "STEPID", lambda s: "%s.%s" % (s.shown_id, s.label)),
+    ("j", "stepname name", "NAME", lambda s: s.name),
+    ("l", "timelimit", "TIME_LIMIT", "UNLIMITED"),
+    ("u", "username", "USER", lambda s: s.user),
+    ("A", "numtasks", "TASKS", "1"),
+    ("C", "numcpus", "CPUS", lambda s: str(s.cpus)),
+    ("F", "arrayjobid", "ARRAY_JOB_ID", lambda s: str(s.base)),
+    ("K", "arraytaskid", "ARRAY_TASK_ID", lambda s: s.shown_task),
+    ("M", "timeused", "TIME", lambda s: jobs.short_time(s.elapsed)),
+    ("N", "nodes nodelist", "NODELIST", lambda s: s.where),
+    ("P", "partition", "PARTITION", jobs.PARTITION),
+    ("S", "starttime", "START_TIME", lambda s: clock(s.started)),
+    ("T", "stepstate state", "STATE", lambda s: s.state),
+    ("U", "userid", "UID", lambda s: str(s.uid)),
+)
+# What is sorted by number; anything else by its text.
+SORTED = {
+    "i": lambda j: (j.base, j.task or 0), "A": lambda j: j.raw, "F": lambda j: j.base,
+    "K": lambda j: j.task or 0, "C": lambda j: j.cpus, "c": lambda j: j.cpus,
+    "m": lambda j: j.mib, "l": lambda j: j.limit or float("inf"), "U": lambda j: j.uid,
+    "L": lambda j: float("inf") if j.limit is None else j.limit - j.elapsed,
+    "M": lambda j: j.elapsed, "p": lambda j: priority(j), "Q": lambda j: priority(j),
 }
-NAMES = {
-    "jobid": "1", "jobarrayid": "i", "name": "j", "username": "u", "userid": "U", "state": "T",
-    "statecompact": "t", "reason": "r", "reasonlist": "R", "nodelist": "N", "partition": "P",
-    "timeused": "M", "timelimit": "l", "timeleft": "L", "numcpus": "C", "numnodes": "D",
-    "minmemory": "m", "arraytaskid": "K", "arrayjobid": "F", "starttime": "S", "endtime": "e",
-    "submittime": "V", "workdir": "Z", "account": "a", "tres-per-job": "2", "tres-per-node": "b",
-    "gres": "b", "command": "o", "prioritylong": "Q", "priority": "Q",
-}
+
+
+def clock(at):
+    return jobs.clock(at) if at else "N/A"
+
+
+def priority(job):
+    return job.data.get("priority") or 0
+
+
+def number(job):
+    """Of an array's row its own."""
+    return job.base if "[" in job.shown_id else job.raw
+
+
+def shares(job):
+    return "NO" if job.data.get("exclusive") else "YES" if job.data.get("share") else "OK"
 
 
 def limit(job):
@@ -169,6 +291,9 @@ def chosen(options):
         fresh = [job for job in fresh if any(jobs.matches(job, text) for text in wanted)]
         if not fresh and len(wanted) == 1:
             raise Usage("slurm_load_jobs error: Invalid job id specified")
+    for name in hosts.names(options.get("nodelist", jobs.HOST)):
+        if name != jobs.HOST:
+            raise Usage("squeue: error: Invalid node name %s" % name)
     states, users = states_of(options), users_of(options)
     names = listed(options, "name")
     return [job for job in fresh
@@ -177,39 +302,67 @@ def chosen(options):
             and jobs.is_chosen(job, options)]
 
 
-def print_wide(options, rows):
-    columns = []
-    for part in options["Format"].split(","):
-        name, _, width = part.strip().partition(":")
-        letter = NAMES.get(name.lower())
-        if letter is None:
-            raise Usage("squeue: error: Invalid field: %s" % name)
-        columns.append((letter, int(width.lstrip(".") or 20) if width else 20))
+def in_order(rows, text, columns):
+    """`t,-i`: the last key first, as sorting keeps what is equal in place."""
+    for key in reversed([part.strip() for part in text.split(",") if part.strip()]):
+        letter = key.lstrip("+-#")
+        if letter not in columns:
+            raise Usage("squeue: error: Invalid sort specification: %s" % letter)
+        value = columns[letter][1]
+        by_text = (lambda row: value) if isinstance(value, str) else value
+        rows.sort(key=SORTED.get(letter, by_text), reverse=key.startswith("-"))
+
+
+def steps_of(rows, options):
+    """Those that run, of all jobs or of `-s 7,8.0`."""
+    wanted = [word.partition(".") for word in listed(options, "steps")]
+    for job in rows:
+        for part in steps.parts_of(job) if job.code in ("R", "S") else []:
+            if part.state in ("RUNNING", "SUSPENDED") and (not wanted or any(
+                    jobs.matches(job, text) and label in ("", part.label)
+                    for text, _, label in wanted)):
+                yield part
+
+
+def show(options):
+    rows = folded(chosen(options), "array" in options or "array-unique" in options)
+    rows.sort(key=lambda job: (job.code, job.raw))
+    table, usual = COLUMNS, START if "start" in options else LONG if "long" in options else SHORT
+    if "start" in options:
+        rows = [job for job in rows if job.is_pending]
+        predict(rows)
+    if "steps" in options:
+        table, usual, rows = STEP_COLUMNS, STEPS, list(steps_of(rows, options))
+    letters, named = tables.by_letter_and_name(table)
+    if "sort" in options:
+        in_order(rows, options["sort"], letters)
+    if "Format" in options:
+        fields, tail = tables.by_name("squeue", options["Format"], named)
+    else:
+        fields, tail = tables.by_percent(options.get("format", usual), letters)
+    if "iterate" in options or ("long" in options and "noheader" not in options):
+        print(time.strftime("%a %b %d %H:%M:%S %Y"))
     if "noheader" not in options:
-        print("".join(LETTERS[letter][0][:width].ljust(width) for letter, width in columns))
+        print(tables.heads(fields, tail))
     for row in rows:
-        print("".join(LETTERS[letter][1](row)[:width].ljust(width) for letter, width in columns))
+        print(tables.values(fields, tail, row))
 
 
 def run(arguments):
     options, rest = TABLE.read(arguments)
     if rest:
         raise Usage("squeue: error: Unrecognized option: %s" % rest[0])
-    rows = folded(chosen(options), "array" in options)
-    rows.sort(key=lambda job: (not job.is_pending, not job.has_ended, job.raw))
-    if "start" in options:
-        rows = [job for job in rows if job.is_pending]
-        predict(rows)
-    if "Format" in options:
-        print_wide(options, rows)
-        return 0
-    form = options.get("format") or os.environ.get("SQUEUE_FORMAT") or (
-        START if "start" in options else LONG if "long" in options else SHORT)
-    fields, tail = tables.by_percent(form, LETTERS)
-    if "long" in options:
-        print(time.strftime("%a %b %d %H:%M:%S %Y"))
-    if "noheader" not in options:
-        print(tables.percent_line(fields, tail, lambda letter: LETTERS[letter][0]))
-    for row in rows:
-        print(tables.percent_line(fields, tail, lambda letter: LETTERS[letter][1](row)))
+    if "format" not in options and "Format" not in options:
+        tables.from_environment("squeue", options, {"FORMAT": "format", "FORMAT2": "Format"})
+    tables.from_environment("squeue", options, VARIABLES)
+    if "json" in options:
+        from . import json_form
+        return json_form.show_jobs(jobs.everything(ended=True))
+    every = tables.seconds_of("squeue", options)
+    show(options)
+    while every:
+        time.sleep(every)
+        print()
+        show(options)
+        sys.stdout.flush()
     return 0
