@@ -2,10 +2,11 @@
 import os
 import re
 import sys
+import time
 
 import berth
 
-from . import hosts, jobs, requeue
+from . import hosts, jobs, processes, requeue
 from .options import Table, Usage, seconds
 
 TABLE = Table("scontrol", """details d
@@ -15,7 +16,77 @@ quiet Q
 verbose v
 clusters= M
 local
+json
 hide""")
+
+
+NOTHING = {"reservation": "No reservations in the system",
+           "license": "No licenses configured in Slurm."}
+# What berth cannot do, and what to do instead.
+REFUSED = {
+    "requeuehold": "berth has no held requeue; use `scontrol requeue`, or scancel and submit held",
+    "top": "berth has no order of one user's jobs; use `scontrol update JobId=N Priority=P`",
+    "notify": "berth has no way to write into a job's output",
+    "reboot": "berth does not reboot the machine", "create": "berth has no reservations of Slurm's",
+    "delete": "berth has no reservations of Slurm's",
+    "reconfigure": "berth.toml is read by berthd; ask its administrator",
+    "shutdown": "berthd is a service of the machine's; ask its administrator",
+    "takeover": "there is one berthd, and no backup of it",
+    "token": "berth's socket needs no token",
+}
+
+
+def wait_job(words):
+    """Until it runs; ended is an error, as in Slurm."""
+    while True:
+        job = found(need("wait_job", words))[0]
+        if job.has_ended:
+            raise Usage("scontrol: Job %s no longer running" % words[0])
+        if job.code in ("R", "S"):
+            print("scontrol: Nodes are ready for job %s" % words[0])
+            return 0
+        time.sleep(0.5)
+
+
+def need(verb, words):
+    if not words:
+        raise Usage("too few arguments for keyword:%s" % verb)
+    return words[0]
+
+
+def list_pids(words):
+    text, _, step = words[0].partition(".") if words else ("", "", "")
+    chosen = found(text) if text else jobs.everything(ended=False)
+    rows = []
+    for job in chosen:
+        own = processes.of(job) if job.started and not job.has_ended else []
+        rows += [(pid, job.raw, processes.step_of(pid) or "batch") for pid, _ in own]
+    rows = [row for row in rows if step in ("", row[2])]
+    if text and not rows:
+        print("There are no steps for job %s on node %s." % (words[0], jobs.HOST), file=sys.stderr)
+    print("PID      JOBID    STEPID   LOCALID GLOBALID")
+    for pid, number, label in rows:
+        print("%-8d %-8d %-8s %-7s %-8s" % (pid, number, label, "-", "-"))
+    return 0 if rows else 1
+
+
+def write_script(words):
+    if words[:1] != ["batch_script"] or len(words) < 2:
+        raise Usage("invalid entity:%s for keyword:write" % " ".join(words[:1]))
+    job = found(words[1])[0]
+    if not job.script:
+        raise Usage("job script retrieval failed: job %s has no batch script" % words[1])
+    path = words[2] if len(words) > 2 else "slurm-%s.sh" % words[1]
+    if path == "-":
+        print(job.script[0], end="")
+        return 0
+    try:
+        with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(job.script[0])
+    except OSError as error:
+        raise Usage("failed to open file `%s`: %s" % (path, error.strerror)) from None
+    print("batch script for job %s written to %s" % (words[1], path))
+    return 0
 
 
 def found(text):
@@ -101,7 +172,7 @@ def partition_text():
 """ % (jobs.PARTITION, jobs.HOST, os.cpu_count() or 1)
 
 
-def told(text, options):
+def say(text, options):
     print(" ".join(text.split()) if "oneliner" in options else text)
     return 0
 
@@ -110,6 +181,9 @@ def show(words, options):
     what = words[0] if words else ""
     if what.rstrip("s") in ("job", "jobid"):
         chosen = found(words[1]) if len(words) > 1 else jobs.everything(ended=False)
+        if "json" in options:
+            from . import json_form
+            return json_form.show_jobs(chosen)
         texts = [text_of(job) for job in chosen]
         if "oneliner" in options:
             texts = [" ".join(text.split()) for text in texts]
@@ -128,9 +202,15 @@ def show(words, options):
         print("Node %s not found" % words[1])
         return 1
     if what.rstrip("s") == "node":
-        return told(node_text(), options)
+        if "json" in options:
+            from . import json_form, sinfo
+            return json_form.show_nodes([sinfo.Node()])
+        return say(node_text(), options)
     if what.rstrip("s") == "partition":
-        return told(partition_text(), options)
+        return say(partition_text(), options)
+    if what.rstrip("s") in NOTHING:
+        print(NOTHING[what.rstrip("s")])
+        return 0
     if what == "config":
         print("ClusterName             = berth\nSLURM_VERSION           = 22.05.8")
         return 0
@@ -235,6 +315,9 @@ def update(words):
             checked(name, value.lstrip("+-"), seconds)
         elif key in ("jobname", "name"):
             body["name"] = value
+        elif key == "comment":
+            raise Usage("Update of this parameter is not supported: %s=%s: berth keeps a job's "
+                        "comment as it was submitted\nRequest aborted" % (name, value))
         elif key == "priority":
             body["priority"] = checked(name, value, int)
         else:
@@ -266,4 +349,12 @@ def run(arguments):
         return update(rest)
     if verb == "requeue":
         return again(rest)
+    if verb == "wait_job":
+        return wait_job(rest)
+    if verb == "listpids":
+        return list_pids(rest)
+    if verb == "write":
+        return write_script(rest)
+    if verb in REFUSED:
+        raise Usage("scontrol %s is not supported: %s" % (verb, REFUSED[verb]))
     raise Usage("invalid keyword: %s" % verb)

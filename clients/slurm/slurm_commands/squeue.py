@@ -357,7 +357,7 @@ def run(arguments):
     tables.from_environment("squeue", options, VARIABLES)
     if "json" in options:
         from . import json_form
-        return json_form.show_jobs(jobs.everything(ended=True))
+        return json_form.show_jobs(chosen({"states": "all", "states*": ["all"], **options}))
     every = tables.seconds_of("squeue", options)
     show(options)
     while every:
