@@ -1,0 +1,148 @@
+// Goal: what scripts ask Slurm's commands about jobs has an answer on berth, and filters keep what
+// they name and no more. Method: the commands of clients/slurm against a real daemon.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "daemon/rig.hpp"
+#include "support/paths.hpp"
+
+namespace berth {
+namespace {
+
+using test::Ran;
+using test::Rig;
+using testing::HasSubstr;
+
+class SlurmQueries : public testing::Test {
+ protected:
+  SlurmQueries() { rig_.start(); }
+
+  Ran bash(const std::string& line) {
+    const std::string commands = (test::source_dir() / "clients/slurm/bin").string();
+    const std::string programs = test::program("berth").parent_path().string();
+    const std::string script = rig_.folder().write(
+        "script", "export BERTH_SOCKET=" + rig_.socket() + " PYTHONPYCACHEPREFIX=" + programs +
+                      "/../pycache XDG_STATE_HOME=" + rig_.folder().path().string() + " PATH=" +
+                      commands + ":" + programs + ":$PATH\n" + "unset SLURM_JOB_ID\ncd " +
+                      rig_.folder().path().string() + "\n" + line + "\n");
+    return test::run_program("/bin/bash", {script});
+  }
+  void expect(const std::string& line, const std::string& out, int code = 0) {
+    const Ran ran = bash(line);
+    EXPECT_EQ(ran.out, out) << line << "\n" << ran.err;
+    EXPECT_EQ(ran.exit_code, code) << line << "\n" << ran.err;
+  }
+  void expect_refused(const std::string& line, const std::string& err, int code) {
+    const Ran ran = bash(line);
+    EXPECT_THAT(ran.err, HasSubstr(err)) << line;
+    EXPECT_EQ(ran.exit_code, code) << line;
+  }
+
+  Rig rig_;
+};
+
+TEST_F(SlurmQueries, ScancelEndsOnlyWhatEveryFilterKeeps) {
+  expect(
+      "for i in 1 2; do sbatch -Q -H -J job$i -o /dev/null --wrap=true; done;"
+      "for filter in '-A nosuch' '-q nosuch' '-w nosuch' '-R nosuch' '-n nosuch'; do"
+      "  scancel $filter; scancel $filter -u $(id -un); done; squeue -h -o %j",
+      "job1\njob2\n");
+  expect("printf 'n\\ny\\n' | scancel -i -u $(id -un); echo; squeue -h -o %j",
+         "Cancel job_id=1 name=job1 partition=berth [y/n]? "
+         "Cancel job_id=2 name=job2 partition=berth [y/n]? \njob1\n");
+  expect("scancel -i 1 </dev/null >/dev/null; squeue -h -o %j", "job1\n");
+  expect("scancel -A berth -q normal -t PD -p other; squeue -h -o %j", "");
+  expect_refused("scancel -t nostate", "Invalid job state specified: nostate\n", 1);
+  expect_refused("scancel 5.x", "scancel: error: Invalid job id 5.x\n", 1);
+}
+
+TEST_F(SlurmQueries, AStepAndAScriptAreSignalledAlone) {
+  rig_.folder().write("two.sh",
+                      "#!/bin/bash\ntrap 'echo script >>told' USR1\n"
+                      "bash -c 'trap \"echo child >>told\" USR1; touch up; while :; do sleep 0.05;"
+                      " done' &\n"
+                      "srun sh -c 'touch up0; sleep 1000'; echo step ended >>told; wait; wait\n");
+  expect(
+      "sbatch -Q -o /dev/null two.sh; until [ -e up ] && [ -e up0 ]; do sleep 0.05; done;"
+      "scancel 1.0; until grep -q step told; do sleep 0.05; done;"
+      "scancel -b -s USR1 1; until grep -q script told; do sleep 0.05; done; cat told;"
+      "squeue -h -o %t; sacct -n -P -o JobID,State -j 1.0",
+      "step ended\nscript\nR\n1.0|CANCELLED\n");
+}
+
+TEST_F(SlurmQueries, FiltersNarrowAndEveryPartitionIsThisOne) {
+  expect(
+      "sbatch -Q -H -p gpu -J one -o /dev/null --wrap=true; squeue -h -p gpu -o %j;"
+      "for filter in '-A nosuch' '-q nosuch' '-R nosuch' '-L nosuch'; do squeue -h $filter; done;"
+      "for filter in '-A nosuch' '-q nosuch' '-N nosuch' '-g nosuch' '-W nosuch' '-I 2-9'; do"
+      "  sacct -n $filter; done; sacct -n -P -X -o JobName -A berth -q normal -r gpu; sinfo -h -p "
+      "gpu -o %R; sinfo -h -t idle -o %t; sinfo -h -t down; sinfo -h -R",
+      "one\none\nberth\nidle\n");
+  expect_refused("squeue -w nosuch", "squeue: error: Invalid node name nosuch\n", 1);
+  expect_refused("sinfo -t nosuch", "sinfo: error: Bad state string: \"nosuch\"\n", 1);
+  expect_refused("sacct -c", "sacct: error: --completion: berth has no records of jobs but", 1);
+}
+
+TEST_F(SlurmQueries, EveryFieldIsKnown) {
+  expect(
+      "sbatch -Q -H -J one -t 90 -o out/%x-%j.out -e err --mem=1G --wrap=true;"
+      "squeue -h -o '%p|%y|%z|%c|%f|%v|%n|%O|%h|%H|%I|%J|%l|%L|%s|%W|%X|%Y|%o';"
+      "squeue -h -O jobid:3,cpus-per-task:2,nice:.4x,tres-alloc:30; squeue -o %all | head -c 21",
+      "0.00000000000000|0|*:*:*|1|(null)|(null)||0|OK|*|*|*|1:30:00|1:30:00||(null)|N/A|(null)|"
+      "(null)\n1  1    0xcpu=1,mem=1G,node=1,billing=1 \nACCOUNT|TRES_PER_NODE");
+  expect("squeue -h -O STDOUT:200 | grep -o 'out/one-1.out'; scontrol show job 1 | grep -o '/err$'",
+         "out/one-1.out\n/err\n");
+  expect(
+      "sacct --helpformat | wc -w; fields=$(sacct --helpformat | xargs | tr ' ' ,);"
+      "sacct -n -P -j 1 -o $fields | wc -l; sacct -n -P -j 1 -o CPUTimeRAW,TimelimitRaw,MaxRSS;"
+      "SACCT_FORMAT=jobid,state sacct -P",
+      "109\n1\n0|90|\nJobID|State\n1|PENDING\n");
+  expect("sinfo -h -O Weight:4,Root:.5; sinfo -h -o %all | tr -cd '|' | wc -c", "1      no\n41\n");
+  expect_refused("squeue -O nosuch", "Invalid job format specification: nosuch\n", 1);
+  expect_refused("sinfo -o %j", "Invalid node format specification: j\n", 1);
+}
+
+TEST_F(SlurmQueries, SqueueSortsAndHearsItsVariables) {
+  expect(
+      "for name in b a b; do sbatch -Q -H -J $name -o /dev/null --wrap=true; done;"
+      "squeue -h -S j,-i -o '%j%i'; SQUEUE_SORT=-i SQUEUE_FORMAT=%i SQUEUE_NAMES=b squeue -h",
+      "a2\nb3\nb1\n3\n1\n");
+  expect_refused("squeue -S 0", "Invalid sort specification: 0\n", 1);
+}
+
+TEST_F(SlurmQueries, SacctReadsSlurmsTimes) {
+  expect(
+      "sbatch -Q -H -o /dev/null --wrap=true; for time in 00:00 12:00AM midnight today now-1hour "
+      "now-3days $(date +%m%d%y) $(date +%m/%d/%y-00:00) $(date +%m.%d) $(date +%F) "
+      "$(date +%FT00:00:00); do sacct -n -X -P -o JobID -S $time -E now+1hour; done | sort | uniq "
+      "-c"
+      " | xargs",
+      "11 1\n");
+  expect("sacct -n -X -E now-1hour", "");
+  expect_refused("sacct -S 25:00", "Invalid time specification \"25:00\" for --starttime\n", 1);
+}
+
+TEST_F(SlurmQueries, JsonHasWhatClientsRead) {
+  expect(
+      "sbatch -Q -H -J one -t 90 -o /dev/null --wrap=true; for line in squeue 'scontrol show job' "
+      "'sacct -j 1'; do $line --json | python3 -c 'import json,sys\nall=json.load(sys.stdin)\n"
+      "job=all[\"jobs\"][0]\nprint(all[\"errors\"], job[\"job_id\"], job[\"name\"], "
+      "job[\"partition\"])'; done; sinfo --json | python3 -c 'import json,sys\n"
+      "print(json.load(sys.stdin)[\"nodes\"][0][\"state\"])'",
+      "[] 1 one berth\n[] 1 one berth\n[] 1 one berth\nidle\n");
+}
+
+TEST_F(SlurmQueries, ScontrolWritesScriptsAndNamesWhatItCannotDo) {
+  rig_.folder().write("plain.sh", "#!/bin/sh\ntrue\n");
+  expect(
+      "sbatch -Q -H -o /dev/null plain.sh; scontrol write batch_script 1 - | diff - plain.sh;"
+      "scontrol write batch_script 1; diff slurm-1.sh plain.sh; scontrol show node -o | wc -l",
+      "batch script for job 1 written to slurm-1.sh\n1\n");
+  expect("scontrol update JobId=1 TimeLimit=1-2:03; squeue -h -o %l", "1-02:03:00\n");
+  expect_refused("scontrol top 1", "scontrol top is not supported: berth has no order", 1);
+  expect_refused("scontrol update JobId=1 Comment=x", "keeps a job's comment as it was", 1);
+  expect_refused("scancel 1; scontrol wait_job 1", "scontrol: Job 1 no longer running\n", 1);
+}
+
+}  // namespace
+}  // namespace berth
