@@ -9,7 +9,7 @@ import time
 
 import berth
 
-from . import hosts
+from . import hosts, processes
 from .options import listed
 
 PARTITION, ACCOUNT, QOS, CLUSTER = "berth", "berth", "normal", "berth"
@@ -39,7 +39,6 @@ ATTENDED = ("export SLURM_JOB_ID=$BERTH_JOB_ID SLURM_JOBID=$BERTH_JOB_ID "
             "SLURM_JOB_START_TIME=$(date +%s); ")
 
 
-SCRIPT_BEGINS = "# berth's keeper of a batch script"  # as processes.FIRST_LINE
 WRAPPED = "#!/bin/sh\n# This script was created by sbatch --wrap.\n"
 
 
@@ -161,7 +160,7 @@ class Job:
     def script(self):
         """(text, file for errors or "", arguments) of a job of sbatch."""
         words = self.words
-        is_kept = len(words) > 5 and words[2].startswith(SCRIPT_BEGINS)
+        is_kept = len(words) > 5 and words[2].startswith(processes.FIRST_LINE)
         return (words[4], words[5], words[6:]) if is_kept else None
 
     @property

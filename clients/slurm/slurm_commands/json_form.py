@@ -98,8 +98,9 @@ def steps_of(job):
 
 RECORD = {
     "account": lambda j: j.account, "allocation_nodes": lambda j: 1 if j.where else 0,
-    "array": lambda j: {"job_id": j.array or 0, "task_id": j.task, "task": None,
-                        "limits": {"max": {"running": {"tasks": j.data.get("array_at_once") or 0}}}},
+    "array": lambda j: {
+        "job_id": j.array or 0, "task_id": j.task, "task": None,
+        "limits": {"max": {"running": {"tasks": j.data.get("array_at_once") or 0}}}},
     "association": lambda j: {"account": j.account, "cluster": jobs.CLUSTER,
                               "partition": None, "user": j.user},
     "cluster": jobs.CLUSTER,
