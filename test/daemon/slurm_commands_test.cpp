@@ -82,8 +82,10 @@ TEST_F(SlurmCommands, AScriptIsToldTheSameByEitherDoor) {
     const int tasks = option.starts_with("--array") ? 2 : 1;
     const std::string first = std::to_string(job + 1);
     const std::string second = std::to_string(job + 1 + tasks);
-    expect(own + "own " + first + " >berth; own " + second + " >sbatch; diff berth sbatch", "");
-    expect("grep -c SLURM_JOB_NAME=told berth", "1\n");
+    expect(
+        own + "own " + first + " >by_berth; own " + second + " >by_sbatch; diff by_berth by_sbatch",
+        "");
+    expect("grep -c SLURM_JOB_NAME=told by_berth", "1\n");
     job += 2 * tasks;
   }
 }
@@ -328,7 +330,8 @@ TEST_F(SlurmCommands, ASignalBeforeTheLimitIsForStepsOrWithBForTheScript) {
       "told\ngoes on 3\n");
   expect(
       "sbatch -Q -W -t 60 --signal=B:USR2@1 -o out2 --wrap='"
-      "trap \"echo script; touch heard\" USR2; srun sh -c \"trap \\\"echo step\\\" USR2; touch up2; "
+      "trap \"echo script; touch heard\" USR2; "
+      "srun sh -c \"trap \\\"echo step\\\" USR2; touch up2; "
       "until [ -e go ]; do sleep 0.05; done\" & until [ -e up2 ]; do sleep 0.05; done; "
       "kill -s USR2 -- -$(cut -d\" \" -f5 "
       "/proc/$PPID/stat); until [ -e heard ]; do sleep 0.05; done; touch go; wait; wait'; "

@@ -153,7 +153,6 @@ TEST_F(SlurmSteps, JobsOfATerminalGetWhatTheyAskFor) {
       "sort",
       "sub\n1 1 100\n100M|a b\nsalloc: Granted job allocation 2\nsub\nafter\n0: 0\n1: 1\n");
   expect_refused("srun --begin=now+1hour true", "srun: error: --begin is not supported for a job");
-  expect_refused("srun -d singleton true", "--dependency=singleton is not supported for a job");
   expect_refused("salloc -H true", "salloc: error: --hold is not supported for a job");
   expect_refused("salloc --no-shell", "salloc: error: --no-shell is not supported");
   expect_refused("srun --multi-prog file", "srun: error: --multi-prog is not supported");

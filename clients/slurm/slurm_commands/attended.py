@@ -19,7 +19,6 @@ REFUSED = {
     "array": ("--array", "submit the array with sbatch"),
     "begin_at": ("--begin", "submit a script with sbatch --begin"),
     "held": ("--hold", "submit a script with sbatch --hold"),
-    "unique": ("--dependency=singleton", "submit a script with sbatch, or name the job's number"),
 }
 
 

@@ -158,16 +158,16 @@ class Job:
 
     @property
     def script(self):
-        """(text, file for errors or "", arguments) of a job of sbatch."""
+        """(text, arguments) of a job of sbatch."""
         words = self.words
-        is_kept = len(words) > 5 and words[2].startswith(processes.FIRST_LINE)
-        return (words[4], words[5], words[6:]) if is_kept else None
+        is_kept = len(words) > 8 and words[2].startswith(processes.FIRST_LINE)
+        return (words[4], words[9:]) if is_kept else None
 
     @property
     def command(self):
         """The script's or the command's, without what berth has around it; empty of --wrap."""
         if "# berth" in (self.data.get("command_line") or "")[:24]:
-            text, _, arguments = self.script or ("", "", [])
+            text, arguments = self.script or ("", [])
             if text.startswith(WRAPPED):
                 return ""
             return " ".join([self.asked.get("script") or self.name, *arguments])
@@ -184,11 +184,11 @@ class Job:
 
     @property
     def output(self):
-        return self.filled(self.detail.get("output") or "/dev/null")
+        return self.filled(self.asked.get("output") or self.detail.get("output") or "/dev/null")
 
     @property
     def errors(self):
-        return self.filled(self.script[1]) if self.script and self.script[1] else self.output
+        return self.filled(self.asked["error"]) if "error" in self.asked else self.output
 
     @property
     def input(self):

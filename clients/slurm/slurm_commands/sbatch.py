@@ -1,4 +1,5 @@
 """sbatch: queues a script. It travels with the job, so that its file may be moved away at once."""
+import json
 import os
 import re
 import sys
@@ -6,7 +7,7 @@ import time
 
 import berth
 
-from . import facts, jobs, processes, request, requeue
+from . import jobs, processes, request, requeue
 from .options import Usage
 
 LARGEST = 120_000  # bytes of a script: it is an argument of the job's command
@@ -31,8 +32,8 @@ deafen() {
 again=
 trap again=1 %(told)d
 deafen
-name=$0 text=$2 mode=$3 input=$4 output=$5 errors=$6
-shift 6
+name=$0 text=$1 mode=$2 input=$3 output=$4 errors=$5
+shift 5
 fill() {
   letters=$1 values=
   while :; do
@@ -157,8 +158,8 @@ def wait_for(number):
     return worst
 
 
-def shell_words(options, directory, name, tasks, script):
-    """(words behind the prelude, the file that berth writes). The output goes to a file by berth,
+def shell_words(options, name, tasks, script):
+    """(words of the shell, the file that berth writes). The output goes to a file by berth,
     so that berth has it, too, where berth can open it as it was asked for."""
     text, path, rest = script
     mode = options.get("open-mode", "")[:1].lower()
@@ -173,10 +174,21 @@ def shell_words(options, directory, name, tasks, script):
     errors = files["StdErr"] if files["StdErr"] != files["StdOut"] else ""
     out = files["StdOut"] if files["StdOut"] != "/dev/null" else ""
     is_berths = not mode and not re.search("%[0-9]", out.replace("%%", ""))
-    told = facts.made(options, directory, path, tasks, files)
-    return [told, text, mode, shell_pattern(files["StdIn"]),
+    noted = {key: options[key] for key in ("partition", "account", "qos") if key in options}
+    noted.update({key: value for key, value in (
+        ("ntasks", tasks if tasks > 1 else None), ("script", path),
+        ("input", files["StdIn"] if "input" in options else None),
+        ("output", None if is_berths else out or None), ("error", errors or None)) if value})
+    return [keeper(noted), name, text, mode, shell_pattern(files["StdIn"]),
             "" if is_berths else shell_pattern(out), shell_pattern(errors), *rest], \
         out if is_berths else ""
+
+
+def keeper(noted):
+    """The prelude, with what was asked and berth has no place for. Of what is usual nothing is
+    noted: the words of a command say which runs are of the same program."""
+    first, _, rest = PRELUDE.partition("\n")
+    return "%s\n# asked %s\n%s" % (first, json.dumps(noted, ensure_ascii=False), rest)
 
 
 def shell_pattern(text):
@@ -205,12 +217,12 @@ def run(arguments):
     name = options.get("job-name", name)
     body = request.body("sbatch", options, name)
     tasks = request.tasks("sbatch", options)
-    words, output = shell_words(options, body["directory"], name, tasks, (text, path, rest))
+    words, output = shell_words(options, name, tasks, (text, path, rest))
     if output:
         body["output"] = output
     if "no-requeue" not in options:
         body["requeue_on"] = [requeue.CODE]
-    body["command"] = ["/bin/sh", "-c", PRELUDE, name, *words]
+    body["command"] = ["/bin/sh", "-c", *words]
     try:
         if "test-only" in options:
             berth.request("POST", "/v1/jobs?dry_run=true", body)
