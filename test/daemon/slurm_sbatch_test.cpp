@@ -54,6 +54,13 @@ TEST_F(SbatchOfSlurm, TheScriptIsAFileWhileItRuns) {
       "slurm_script\n#!/bin/sh");
 }
 
+TEST_F(SbatchOfSlurm, VariablesOfTheUsersAreTheScripts) {
+  expect(
+      "export name=n output=o errors=e code=c folder=f signal=s; sbatch -Q -W -o out -e err "
+      "--wrap='echo $name $output $errors $code $folder $signal'; cat out",
+      "n o e c f s\n");
+}
+
 TEST_F(SbatchOfSlurm, FilesAreOpenedAsAsked) {
   expect(
       "echo old >o; cp o e; echo in >i; sbatch -Q -W --open-mode=append -i i -o o -e e "

@@ -406,13 +406,14 @@ def pattern(text, name):
     known = {"x": name, "u": jobs.me(), "N": jobs.HOST, "n": "0", "t": "0", "s": "batch"}
 
     def filled(found):
+        if not found[2]:  # a % that stands for nothing
+            return "%%"
         digits, letter = found[1].lstrip("0")[:2], found[2]
         if letter in known:
             return known[letter].zfill(int(digits or 0) if letter in "nt" else 0).replace("%", "%%")
         digits = str(min(int(digits or 0), 10) or "")
         return "%%" if letter == "%" else "%" + digits + ("j" if letter == "J" else letter)
-    return re.sub("%([0-9]*)([xuNntsjJAa%])", filled,
-                  re.sub("%(?![0-9]*[xuNntsjJAa%])", "%%%%", text))
+    return re.sub("%([0-9]*)([xuNntsjJAa%])|%", filled, text)
 
 
 # What Slurm tells of an option, the last counts; `berth submit` has the same table for #SBATCH

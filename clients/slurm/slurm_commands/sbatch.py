@@ -24,85 +24,91 @@ OTHERS = " ".join(str(number) for number in range(1, 65)  # signals that a shell
 # berth signals the job's process group before its limit. Slurm signals the batch shell alone (B:),
 # or the steps alone. So the script leaves the group for a session of its own where that was asked
 # for, and in its place a second shell takes the signal and passes it on, until it reads a line in
-# `end`. It is of a pipeline: one in the background could not hear INT and QUIT.
+# `end`. It is of a pipeline: one in the background could not hear INT and QUIT. Names begin with b_:
+# a variable of the user's, as `name` or `output`, is the script's.
 PRELUDE = processes.FIRST_LINE + r"""
 deafen() {
   trap : %(others)s
 }
-again=
-trap again=1 %(told)d
+b_again=
+trap b_again=1 %(told)d
 deafen
-name=$0 text=$1 mode=$2 input=$3 output=$4 errors=$5
+b_name=$0 b_text=$1 b_mode=$2 b_input=$3 b_output=$4 b_errors=$5
 shift 5
 fill() {
-  letters=$1 values=
+  b_letters=$1 b_values=
   while :; do
-    case $letters in
-      j*) values="$values $BERTH_JOB_ID" ;;
-      A*) values="$values ${BERTH_ARRAY_JOB_ID:-$BERTH_JOB_ID}" ;;
-      a*) values="$values ${BERTH_ARRAY_TASK_ID:-4294967294}" ;;
+    case $b_letters in
+      j*) b_values="$b_values $BERTH_JOB_ID" ;;
+      A*) b_values="$b_values ${BERTH_ARRAY_JOB_ID:-$BERTH_JOB_ID}" ;;
+      a*) b_values="$b_values ${BERTH_ARRAY_TASK_ID:-4294967294}" ;;
       *) break ;;
     esac
-    letters=${letters#?}
+    b_letters=${b_letters#?}
   done
-  printf "${letters#:}" $values
+  printf "${b_letters#:}" $b_values
 }
 begin() {
-  number=100
+  b_number=100
   case $1 in
-    */*) until [ -d "${1%%/*}/" ] || [ $((number -= 1)) -eq 0 ]; do sleep 0.1; done ;;
+    */*) until [ -d "${1%%/*}/" ] || [ $((b_number -= 1)) -eq 0 ]; do sleep 0.1; done ;;
   esac
-  case $mode in append) ;; truncate) : >"$1" ;; *) [ -n "$SLURM_RESTART_COUNT" ] || : >"$1" ;; esac
+  case $b_mode in
+    append) ;;
+    truncate) : >"$1" ;;
+    *) [ -n "$SLURM_RESTART_COUNT" ] || : >"$1" ;;
+  esac
 }
-if [ -n "$output" ]; then
-  output=$(fill "$output")
-  begin "$output" && exec >>"$output" 2>&1 || exit 1
+if [ -n "$b_output" ]; then
+  b_output=$(fill "$b_output")
+  begin "$b_output" && exec >>"$b_output" 2>&1 || exit 1
 fi
-if [ -n "$errors" ]; then
-  errors=$(fill "$errors")
-  begin "$errors" && exec 2>>"$errors" || exit 1
+if [ -n "$b_errors" ]; then
+  b_errors=$(fill "$b_errors")
+  begin "$b_errors" && exec 2>>"$b_errors" || exit 1
 fi
-input=$(fill "$input")
-umask=$(umask)
+b_input=$(fill "$b_input")
+b_umask=$(umask)
 umask 077
-folder=${XDG_STATE_HOME:-$HOME/.local/state}/berth/slurm-scripts
-like=$(uname -n)-$$-XXXXXX
-{ { [ -d "$folder" ] || mkdir -p "$folder"; } &&
-  folder=$(mktemp -d "$folder/$like"); } 2>/dev/null ||
-  folder=$(mktemp -d "${TMPDIR:-/tmp}/berth-slurm-$like") || exit 1
-printf '%%s\n' "$text" >"$folder/slurm_script" && chmod 700 "$folder/slurm_script" || exit 1
-apart=
+b_folder=${XDG_STATE_HOME:-$HOME/.local/state}/berth/slurm-scripts
+b_like=$(uname -n)-$$-XXXXXX
+{ { [ -d "$b_folder" ] || mkdir -p "$b_folder"; } &&
+  b_folder=$(mktemp -d "$b_folder/$b_like"); } 2>/dev/null ||
+  b_folder=$(mktemp -d "${TMPDIR:-/tmp}/berth-slurm-$b_like") || exit 1
+printf '%%s\n' "$b_text" >"$b_folder/slurm_script" && chmod 700 "$b_folder/slurm_script" || exit 1
+b_apart=
 run() {
-  $apart /bin/sh -c 'exec 2>&8 8>&- 7>&- && exec <"$1" || exit 1; export SLURM_TASK_PID=$$
-    folder=$2; shift 2; [ ! -p "$folder/end" ] || echo $$ >"$folder/pid"
-    exec "$folder/slurm_script" "$@"' "$name" "$input" "$folder" "$@"
+  $b_apart /bin/sh -c 'exec 2>&8 8>&- 7>&- && exec <"$1" || exit 1; export SLURM_TASK_PID=$$
+    b_folder=$2; shift 2; [ ! -p "$b_folder/end" ] || echo $$ >"$b_folder/pid"
+    exec "$b_folder/slurm_script" "$@"' "$b_name" "$b_input" "$b_folder" "$@"
 }
 pass() {
-  if [ "$signal" = "$BERTH_SLURM_SIGNAL" ]; then
-    set -- $(grep -lzs "^BERTH_JOB_KEY=$BERTH_JOB_KEY\$" /proc/[0-9]*/environ |
+  if [ "$b_signal" = "$BERTH_SLURM_SIGNAL" ]; then
+    set -- $(grep -lzsxF "BERTH_JOB_ID=$BERTH_JOB_ID" /proc/[0-9]*/environ |
+      xargs -r grep -lzsxF "BERTH_REPORT=$BERTH_REPORT" |
       xargs -r grep -lzs ^SLURM_STEP_ID= | sed 's/[^0-9]//g')
   else
-    until [ -s "$folder/pid" ]; do sleep 0.1; done
-    set -- $(cat "$folder/pid")
+    until [ -s "$b_folder/pid" ]; do sleep 0.1; done
+    set -- $(cat "$b_folder/pid")
   fi
-  [ $# -eq 0 ] || kill -s "$signal" "$@"
+  [ $# -eq 0 ] || kill -s "$b_signal" "$@"
 }
 exec 8>&2 2>/dev/null
-if [ -n "$BERTH_SLURM_SIGNAL" ] && apart=$(command -v setsid) && mkfifo "$folder/end"; then
-  signal=${BERTH_SLURM_SIGNAL#B:}
-  exec 7<>"$folder/end"
-  umask "$umask"
-  { trap pass "$signal"; until read -r number; do :; done; } <&7 |
-    { deafen; run "$@"; code=$?; echo >&7; exit "$code"; }
+if [ -n "$BERTH_SLURM_SIGNAL" ] && b_apart=$(command -v setsid) && mkfifo "$b_folder/end"; then
+  b_signal=${BERTH_SLURM_SIGNAL#B:}
+  exec 7<>"$b_folder/end"
+  umask "$b_umask"
+  { trap pass "$b_signal"; until read -r b_number; do :; done; } <&7 |
+    { deafen; run "$@"; b_code=$?; echo >&7; exit "$b_code"; }
 else
-  umask "$umask"
+  umask "$b_umask"
   run "$@"
 fi
-code=$?
-rm -rf "$folder"
-[ -z "$again" ] || exit %(code)d
-[ "$code" -ne %(code)d ] || exit %(other)d
-exit "$code"
+b_code=$?
+rm -rf "$b_folder"
+[ -z "$b_again" ] || exit %(code)d
+[ "$b_code" -ne %(code)d ] || exit %(other)d
+exit "$b_code"
 """ % {"told": requeue.TOLD, "code": requeue.CODE, "other": requeue.CODE + 1, "others": OTHERS}
 
 
