@@ -8,7 +8,6 @@
 Needs Python 3.8 and nothing else. Talks to berthd's socket as `berth` does, with your rights
 (doc/openapi.yaml); a restart of berthd is waited out.
 """
-import http.client
 import json
 import os
 import re
@@ -37,16 +36,6 @@ class JobFailed(Error):
         self.job = job
 
 
-class _Connection(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost")
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.connect(self.path)
-
-
 def socket_path():
     """$BERTH_SOCKET, else the user's own daemon's, else the machine's."""
     if os.environ.get("BERTH_SOCKET"):
@@ -57,18 +46,45 @@ def socket_path():
     return next((path for path in own if os.path.exists(path)), "/run/berth.sock")
 
 
+def _exchange(connection, method, target, body):
+    """(status, body). http.client takes as long to be imported as all the rest of a squeue."""
+    connection.sendall(("%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                        "Content-Length: %d\r\n\r\n" % (method, target, len(body))).encode() + body)
+    head, _, content = b"".join(iter(lambda: connection.recv(65536), b"")).partition(b"\r\n\r\n")
+    lines = head.decode("latin-1").split("\r\n")
+    fields = dict(line.lower().split(": ", 1) for line in lines[1:] if ": " in line)
+    if fields.get("transfer-encoding") == "chunked":
+        content = _joined(content)
+    elif not head or len(content) != int(fields.get("content-length", len(content))):
+        raise ConnectionResetError("the answer ended early")
+    return int(lines[0].split()[1]), content
+
+
+def _joined(content):
+    """The chunks of a body, which the empty one ends."""
+    chunks, at = [], 0
+    while True:
+        end = content.find(b"\r\n", at)
+        size = int(content[at:end], 16) if end > at else -1
+        if size < 0 or end + 4 + size > len(content):
+            raise ConnectionResetError("the answer ended early")
+        if size == 0:
+            return b"".join(chunks)
+        chunks.append(content[end + 2:end + 2 + size])
+        at = end + 4 + size
+
+
 def request(method, target, body=None, patience=30.0):
     """The answer to a request of doc/openapi.yaml. One that changes something is sent once."""
     until = time.monotonic() + patience
     while True:
-        connection = _Connection(socket_path())
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         sent = False
         try:
-            connection.connect()
+            connection.connect(socket_path())
             sent = True
-            connection.request(method, target, None if body is None else json.dumps(body))
-            answer = connection.getresponse()
-            text = answer.read()
+            status, text = _exchange(connection, method, target,
+                                     b"" if body is None else json.dumps(body).encode())
             break
         except OSError as error:
             if (sent and method != "GET") or time.monotonic() > until:
@@ -76,10 +92,10 @@ def request(method, target, body=None, patience=30.0):
             time.sleep(0.1)
         finally:
             connection.close()
-    if target.split("?")[0].endswith("/log") and answer.status == 200:
+    if target.split("?")[0].endswith("/log") and status == 200:
         return text.decode(errors="replace")
     parsed = json.loads(text)
-    if answer.status >= 300:
+    if status >= 300:
         raise Error(parsed.get("error", text.decode(errors="replace")))
     return parsed
 
