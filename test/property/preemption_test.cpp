@@ -17,6 +17,7 @@
 #include "property/registered.hpp"
 #include "property/world.hpp"
 #include "support/choice.hpp"
+#include "support/environment.hpp"
 
 namespace berth::test {
 namespace {
@@ -24,8 +25,10 @@ namespace {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(NDEBUG)
 constexpr std::uint64_t kPreemptedWorlds = 30;
 #else
-constexpr std::uint64_t kPreemptedWorlds = 300;
+constexpr std::uint64_t kPreemptedWorlds = 100;
 #endif
+
+std::uint64_t preempted_worlds() { return number_of("BERTH_WORLDS", kPreemptedWorlds); }
 
 WorldOptions calm(std::uint64_t seed) {
   return {.seed = seed, .jobs = static_cast<int>(12 + seed % 30), .whole_gpus = seed % 3 != 0};
@@ -92,7 +95,7 @@ class AtOnce {
 
 TEST_P(EveryPreemptivePolicy, StopsAndStartsNobodyAtOneInstant) {
   std::size_t preempted = 0;
-  for (std::uint64_t seed = 1; seed <= kPreemptedWorlds; ++seed) {
+  for (std::uint64_t seed = 1; seed <= preempted_worlds(); ++seed) {
     World world(calm(seed));
     Engine engine = this->engine(world, seed);
     AtOnce at_once;
@@ -110,7 +113,7 @@ TEST_P(EveryPreemptivePolicy, LeavesNobodyOutWhoCouldHaveStayed) {
   if (GetParam() == "gavel/isolated") {
     GTEST_SKIP() << "as published, it fills a round before it looks who is where";
   }
-  for (std::uint64_t seed = 1; seed <= kPreemptedWorlds; ++seed) {
+  for (std::uint64_t seed = 1; seed <= preempted_worlds(); ++seed) {
     World world(calm(seed));
     Engine engine = this->engine(world, seed);
     std::map<JobId, Placement> places;
@@ -147,7 +150,7 @@ const Hold* only_promise(const Effects& effects) {
 
 TEST_P(EveryPreemptivePolicy, DisplacesNobodyWhoIsNotNeeded) {
   std::size_t looked_at = 0;
-  for (std::uint64_t seed = 1; seed <= kPreemptedWorlds; ++seed) {
+  for (std::uint64_t seed = 1; seed <= preempted_worlds(); ++seed) {
     World world(calm(seed));
     Engine engine = this->engine(world, seed);
     const auto placer = choose(GetParam(), place(seed))->placer->make();
@@ -180,7 +183,7 @@ TEST_P(EveryPreemptivePolicy, DisplacesNobodyWhoIsNotNeeded) {
 /// Where any GPU is as good as another, a job that could get another place could as well stay.
 TEST_P(EveryPreemptiveOrder, MovesNobodyWhereAnyGpuWillDo) {
   std::size_t preempted = 0;
-  for (std::uint64_t seed = 1; seed <= kPreemptedWorlds; ++seed) {
+  for (std::uint64_t seed = 1; seed <= preempted_worlds(); ++seed) {
     World world({.seed = seed, .jobs = static_cast<int>(12 + seed % 30), .whole_gpus = true});
     EngineOptions options = world.engine_options();
     options.settings.limits = {};
@@ -203,7 +206,7 @@ TEST_P(EveryPreemptiveOrder, MovesNobodyWhereAnyGpuWillDo) {
 
 TEST_P(EveryPreemptivePolicy, KeepsTheBoundsWhereWorkIsLost) {
   std::size_t preempted = 0;
-  for (std::uint64_t seed = 1; seed <= kPreemptedWorlds; ++seed) {
+  for (std::uint64_t seed = 1; seed <= preempted_worlds(); ++seed) {
     World world(calm(seed));
     EngineOptions options = world.engine_options();
     options.settings.can_suspend = false;
