@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "cli/print/option_words.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/verbs.hpp"
 
@@ -129,7 +130,9 @@ int print_changes(const EachJob& arguments, const Json& answer, const Words& wor
     }
     code = kFailed;
     const bool is_told = array.empty() || ++refused[array] <= kFewTasks;
-    if (is_told && !arguments.common.json) report_failure(printable(text_of(job, "error")));
+    if (is_told && !arguments.common.json) {
+      report_failure(printable(in_options("/v1/jobs", text_of(job, "error"))));
+    }
   }
   if (arguments.common.json) {
     const int printed = print(json_text(answer));

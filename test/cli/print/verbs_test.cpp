@@ -211,6 +211,14 @@ TEST_F(Verbs, LogsOfSeveralStandBelowTheirNumbers) {
   EXPECT_EQ(berth({"logs", "-f", "1", "643"}).err, "berth: --follow takes one job, these are 2\n");
 }
 
+TEST_F(Verbs, RefusalsOfEachJobSpeakOfOptions) {
+  daemon_.answer("POST /v1/update", R"({"jobs":[],"refused":[{"handle":"7",
+      "error":"job 7: time_limit_seconds: 7200, the administrator allows 3600"}]})");
+  const Ran ran = berth({"update", "7", "--time", "2h"});
+  EXPECT_EQ(ran.exit_code, kFailed);
+  EXPECT_EQ(ran.err, "berth: job 7: --time: 7200, the administrator allows 3600\n");
+}
+
 TEST_F(Verbs, LogsOfTheLastLinesAlone) {
   const auto last = [&](const char* lines) {
     daemon_.answer("GET /v1/jobs", R"({"jobs":[{"id":7}]})");
