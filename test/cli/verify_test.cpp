@@ -50,7 +50,7 @@ TEST_F(SimVerify, WritesWhenEachJobHadItsBerth) {
   std::size_t ends = 0;
   const std::regex line("([0-9]+),([0-9.]*),([0-9.]*),([0-9.]*)\n");
   for (std::sregex_iterator at(text.begin(), text.end(), line), end; at != end; ++at) {
-    const auto time = [&](int column) { return std::stod((*at)[column].str()); };
+    const auto time = [&](std::size_t column) { return std::stod((*at)[column].str()); };
     if ((*at)[3].length() == 0) continue;
     ++starts;
     EXPECT_LE(time(2), time(3)) << at->str();

@@ -309,7 +309,7 @@ TEST(ErrorsJournal, ADamagedRowIsNamedAmongTheOthers) {
   EXPECT_EQ(list[1]["name"], "");
   EXPECT_TRUE(list[1]["user"].is_null());
   EXPECT_EQ(list[1]["note"], "job 2: its row is damaged");
-  for (const int other : {0, 2}) EXPECT_EQ(list[other]["exit_code"], 3);
+  for (const std::size_t other : {0U, 2U}) EXPECT_EQ(list[other]["exit_code"], 3);
   EXPECT_EQ(rig.job(2)["note"], "job 2: its row is damaged");
   EXPECT_EQ(rig.job(3)["damaged"], Json::array({"its attempt 1"}));
   EXPECT_TRUE(rig.job(3)["attempts"].empty());

@@ -73,7 +73,7 @@ TEST_F(Jobs, GetTheGpuTheyNameAndWaitForItBesideAFreeOne) {
   EXPECT_EQ(rig_.wait_for(first, "running")["gpus"], Json({1}));
   const int waits = rig_.submit("echo $CUDA_VISIBLE_DEVICES", {{"gpu_indices", {1}}});
   const int other = rig_.submit("true");
-  EXPECT_EQ(rig_.wait_end(other)["gpus"], Json({0}));
+  EXPECT_EQ(rig_.wait_end(other)["gpus"], Json::array({0}));
   EXPECT_THAT(rig_.job(waits)["reason"].get<std::string>(),
               AllOf(HasSubstr("GPU 1"), Not(HasSubstr("GPU 0"))));
   rig_.kill();

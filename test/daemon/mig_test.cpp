@@ -59,7 +59,8 @@ TEST(Mig, AJobHasAnInstanceToItselfAndIsToldItsUuid) {
   const Json job = rig.job(ids[0]);
   EXPECT_EQ(job["memory_limit"], "mig");
   EXPECT_THAT(job["memory_limit_line"].get<std::string>(), HasSubstr("instance to itself"));
-  const Json gpu = rig.request("GET", "/v1/gpus").body["gpus"][gpu_of(rig, ids[0])];
+  const Json gpu =
+      rig.request("GET", "/v1/gpus").body["gpus"][static_cast<std::size_t>(gpu_of(rig, ids[0]))];
   test::eventually("it says what it sees", [&] {
     return rig.log(ids[0]).find("sees " + gpu["uuid"].get<std::string>()) != std::string::npos;
   });
@@ -84,7 +85,7 @@ TEST(Mig, AJobMayAskForAProfile) {
   asks["share"] = "mig:2g.20gb";
   const int id = rig.submit("true", asks);
   const Json job = rig.wait_end(id);
-  EXPECT_EQ(rig.request("GET", "/v1/gpus").body["gpus"][job["gpus"][0].get<int>()]["name"],
+  EXPECT_EQ(rig.request("GET", "/v1/gpus").body["gpus"][job["gpus"][0].get<std::size_t>()]["name"],
             "Berth Emulated GPU MIG 2g.20gb");
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/time.hpp"
+#include "daemon/loop/json_text.hpp"  // its Json comes first: clang sees shadows
 #include "support/process.hpp"
 
 namespace berth::test {

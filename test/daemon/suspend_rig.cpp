@@ -79,7 +79,9 @@ std::string SuspendRig::wait_until_put_back(int id) {
 }
 
 std::int64_t SuspendRig::used(int gpu) {
-  return request("GET", "/v1/gpus").body["gpus"][gpu]["used_bytes"].get<std::int64_t>();
+  return request("GET", "/v1/gpus")
+      .body["gpus"][static_cast<std::size_t>(gpu)]["used_bytes"]
+      .get<std::int64_t>();
 }
 
 void SuspendRig::wait_until_free() {

@@ -121,7 +121,7 @@ void Machines::stop(Key key, live::Manner manner) {
     return plan(*run, soon(), [this](Key stopped) { unlock(stopped); });
   }
   // One that has saved its state may end well, and is not done.
-  constexpr Exit kSaved{.outcome = Outcome::Done, .code = 0};
+  static constexpr Exit kSaved{.outcome = Outcome::Done, .code = 0};
   if (manner == live::Manner::Save && rng_.one_in(2)) {
     return plan(*run, seconds(rng_.between(0, 10)), [this](Key saved) {
       saved_[saved.job] = left_of(*this->run(saved));

@@ -641,7 +641,7 @@ TEST_F(KeeperTest, ASnapshotIsOfTheMomentItBeganWhateverHappensMeanwhile) {
   ASSERT_GT(then.size(), std::size_t{1} << 19) << "it must come in parts";
   ASSERT_TRUE(keeper.begin_snapshot());
   step(keeper, 2, of({CancelAsked{JobId(7)}}));
-  int steps = 0;
+  std::uint64_t steps = 0;
   finish_snapshot(keeper, [&] { step(keeper, 3, of({CancelAsked{JobId(100 + ++steps)}})); });
   EXPECT_GT(steps, 2) << "steps come between the parts";
   const auto last = keeper.store().snapshots()->back();
@@ -658,7 +658,7 @@ TEST_F(KeeperTest, AKillBetweenTwoPartsCostsNothing) {
   step(keeper, 1, of(many_jobs()));
   ASSERT_TRUE(keeper.begin_snapshot());
   std::vector<std::string> crashes;
-  int steps = 0;
+  std::uint64_t steps = 0;
   finish_snapshot(keeper, [&] {
     step(keeper, 3, of({CancelAsked{JobId(100 + ++steps)}}));
     crashes.push_back(crash());
@@ -892,7 +892,7 @@ TEST_F(KeeperTest, WhatIsGoneEndsBeforeGpusAreCompared) {
   {
     Keeper keeper = open(path_, gpus(3));
     for (int i = 0; i < 4; ++i) submit(keeper, 1 + i, job());
-    for (const std::uint64_t id : {1, 2}) step(keeper, 5, of({Started{JobId(id), Attempt(1)}}));
+    for (const std::uint64_t id : {1U, 2U}) step(keeper, 5, of({Started{JobId(id), Attempt(1)}}));
     EXPECT_EQ(keeper.engine().view().running().size(), 3U);
   }
   host_.remains[JobId(1)] = {.trace = Trace::Over,
@@ -921,7 +921,7 @@ TEST_F(KeeperTest, WhatEndsWhileItComesBackIsToldOnce) {
     Keeper keeper = open(path_, gpus(2));
     EXPECT_THAT(keeper.take_ended_early(), IsEmpty());
     for (int i = 0; i < 2; ++i) submit(keeper, 1 + i, job());
-    for (const std::uint64_t id : {1, 2}) step(keeper, 5, of({Started{JobId(id), Attempt(1)}}));
+    for (const std::uint64_t id : {1U, 2U}) step(keeper, 5, of({Started{JobId(id), Attempt(1)}}));
   }
   host_.remains[JobId(1)] = {.trace = Trace::Over,
                              .ending = {.outcome = Outcome::Lost, .at = at(9), .note = "gone"}};

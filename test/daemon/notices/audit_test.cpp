@@ -215,7 +215,7 @@ TEST(Exclude, AGpuThatIsLeftOutTakesNoJobUntilTheConfigurationSaysOtherwise) {
   EXPECT_EQ(rig.job(second)["state"], "queued");
   rig.folder().write("berth.toml", base);
   EXPECT_EQ(rig.request("POST", "/v1/reload").status, 200);
-  EXPECT_EQ(rig.wait_for(second, "running")["gpus"], Json({0}));
+  EXPECT_EQ(rig.wait_for(second, "running")["gpus"], Json::array({0}));
   rig.folder().write("go", "");
 }
 

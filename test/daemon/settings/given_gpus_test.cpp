@@ -111,7 +111,7 @@ TEST(GivenToBerthd, AreTheOnlyOnesThatJobsGet) {
   for (int n = 0; n < 3; ++n) {
     jobs.push_back(rig.submit("echo $CUDA_VISIBLE_DEVICES; sleep 1000", {{"vram_bytes", nullptr}}));
   }
-  for (int n = 0; n < 2; ++n) rig.wait_for(jobs[n], "running");
+  for (std::size_t n = 0; n < 2; ++n) rig.wait_for(jobs[n], "running");
   test::eventually("they say where", [&] {
     return rig.log(jobs[0]) + rig.log(jobs[1]) == "1\n2\n" ||
            rig.log(jobs[0]) + rig.log(jobs[1]) == "2\n1\n";

@@ -219,7 +219,7 @@ TEST_F(ThreeUsers, HaveTheirOwnIdentityLimitsAndCgroups) {
   for (const auto& [account, id] :
        {std::pair(&alice_, of_alice), {&bob_, of_bob}, {&olga_, of_olga}}) {
     eventually("it has spoken",
-               [&, id = id] { return std::ranges::count(rig_->log(id), '\n') >= 4; });
+               [&, job = id] { return std::ranges::count(rig_->log(job), '\n') >= 4; });
     const std::string log = rig_->log(id);
     std::istringstream said(log);
     uid_t uid = 0;

@@ -138,11 +138,11 @@ TEST(Plan, OfTheRepositoryNamesOnlyWhatThereIs) {
       EXPECT_FALSE(drawing.ways.empty()) << drawing.name;
       for (const auto& way : drawing.ways) EXPECT_TRUE(is_way(way)) << drawing.name << ": " << way;
       EXPECT_NE(find_figure(drawing.figure), nullptr) << drawing.name;
-      const std::size_t run = std::ranges::count_if(drawing.scenarios, [&](const auto& name) {
+      const auto run = std::ranges::count_if(drawing.scenarios, [&](const auto& name) {
         return std::ranges::find(plan->scenarios, name, &Scenario::name) != plan->scenarios.end();
       });
       if (std::string(size) == "full") {
-        EXPECT_EQ(run, drawing.scenarios.size()) << drawing.name;
+        EXPECT_EQ(run, std::ssize(drawing.scenarios)) << drawing.name;
       }
     }
   }
