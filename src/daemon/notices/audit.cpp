@@ -97,15 +97,21 @@ struct OfSeveral {
       const bool is_list = answer.is_object() && answer.contains(key) && answer[key].is_array();
       return is_list ? answer[key] : Json::array();
     };
-    for (const Json& job : list("jobs")) changed.push_back(job["id"]);
-    refused = list("refused");
+    const auto part = [](const Json& of, const char* key) {
+      return of.is_object() ? of.value(key, Json()) : Json();
+    };
+    for (const Json& job : list("jobs")) changed.push_back(part(job, "id"));
+    for (const Json& job : list("refused")) {
+      refused.push_back({{"handle", part(job, "handle")}, {"error", part(job, "error")}});
+    }
   }
   bool is_refusal() const { return changed.empty() && !refused.empty(); }
   /// Of the one job that it was about; null where they were several.
   Json job() const {
     if (changed.size() == 1) return changed[0];
     if (!is_refusal() || refused.size() > 1) return nullptr;
-    const std::string handle = refused[0].value("handle", "");
+    if (!refused[0]["handle"].is_string()) return nullptr;
+    const std::string handle = refused[0]["handle"].get<std::string>();
     std::int64_t number = 0;
     const char* const end = handle.data() + handle.size();
     return std::from_chars(handle.data(), end, number).ptr == end && number > 0 ? Json(number)
