@@ -94,7 +94,7 @@ TEST_F(Arrays, TheNumberThatSubmitPrintsIsAllOfIt) {
   const Json ended = get("/v1/jobs/" + number);
   EXPECT_EQ(ended["state"], "failed");
   EXPECT_EQ(get("/v1/jobs/" + number + "/why"),
-            (Json{{"id", array}, {"state", "failed"}, {"reason", "it has ended"}}));
+            (Json{{"id", array}, {"state", "failed"}, {"reason", "it has ended as failed"}}));
   EXPECT_EQ(ended["exit_code"], 3);
   EXPECT_EQ(ended["tasks"], (Json{{"done", 5}, {"failed", 1}}));
   EXPECT_EQ(ended["failed_tasks"].size(), 1U);

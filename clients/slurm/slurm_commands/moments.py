@@ -3,16 +3,17 @@ import re
 import time
 
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
-HOURS = {"midnight": 0, "noon": 12, "fika": 15, "teatime": 16}
+HOURS = {"midnight": 0, "elevenses": 11, "noon": 12, "fika": 15, "teatime": 16}
 CLOCK = r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d))?\s*(?P<half>[AaPp][Mm])?"
 DATES = (r"(?P<year>\d{4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})",
          r"(?P<month>\d\d)(?P<day>\d\d)(?P<year>\d\d)?",
          r"(?P<month>\d{1,2})[./](?P<day>\d{1,2})(?:[./](?P<year>\d{4}|\d\d))?")
 
 
-def instant(text, now=None):
+def instant(text, now=None, is_ahead=False):
     """`14:30`, `2pm`-like `02:00PM`, `1128`, `11/28/26-14:30`, `2026-11-28T14:30`, `noon`,
-    `tomorrow`, `now-3days`, `uts=1795892479`; ValueError."""
+    `tomorrow`, `now-3days`, `uts=1795892479`; ValueError. Ahead: a clock alone is the next time
+    that it shows that, a day without its year the next such day."""
     now = time.time() if now is None else now
     word = text.strip().lower()
     later = re.fullmatch(r"now(?:([+-])(\d+)\s*([a-z]*))?", word)
@@ -26,16 +27,18 @@ def instant(text, now=None):
     local = time.localtime(now)
     if word in ("today", "tomorrow"):
         return made(local[:2] + (local[2] + (word == "tomorrow"), 0, 0, 0), text)
-    if word in HOURS:
-        return made(local[:3] + (HOURS[word], 0, 0), text)
     found = re.fullmatch(CLOCK, word)
-    if found:
-        return made(local[:3] + clock(found), text)
+    if found or word in HOURS:
+        at = clock(found) if found else (HOURS[word], 0, 0)
+        is_over = is_ahead and made(local[:3] + at, text) <= now
+        return made(local[:2] + (local[2] + is_over,) + at, text)
     for date in DATES:
         found = re.fullmatch("%s(?:[-Tt ]%s)?" % (date, CLOCK), word)
         if found:
             year = int(found["year"] or local[0])
             year += 2000 if year < 100 else 0
+            if is_ahead and not found["year"]:
+                year += (int(found["month"]), int(found["day"])) < local[1:3]
             at = clock(found) if found["hour"] else (0, 0, 0)
             return made((year, int(found["month"]), int(found["day"])) + at, text)
     raise ValueError(text)

@@ -3,7 +3,6 @@ import os
 import re
 import shlex
 import sys
-import time
 
 import berth
 
@@ -278,57 +277,13 @@ def gpus(command, options):
     return (count or 1 if vram else count), kind, vram
 
 
-CLOCKS = {"midnight": "00:00", "elevenses": "11:00", "noon": "12:00", "fika": "15:00",
-          "teatime": "16:00"}
-DATES = ("%Y-%m-%d", "%m/%d/%y", "%m/%d/%Y", "%m.%d.%y", "%m%d%y", "%m/%d", "%m.%d", "%m%d")
-
-
 def begin_at(command, text):
-    """now+2hours, 16:00, noon, tomorrow, 12/31, 2026-12-31T08:30, and a date with a time."""
-    later = re.fullmatch(r"now(?:\+(\d+)(second|minute|hour|day|week)?s?)?", text.lower())
-    if later:
-        unit = {"minute": 60, "hour": 3600, "day": 86400, "week": 604800}.get(later[2], 1)
-        return time.time() + int(later[1] or 0) * unit
-    day, clock = None, None
-    now = time.localtime()
-    for word in re.split(r"\s+|(?<=\d)[Tt](?=\d)", text.strip()):
-        form = CLOCKS.get(word.lower(), word)
-        if word.lower() in ("today", "tomorrow") and day is None:
-            day = now[:2] + (now.tm_mday + (word.lower() == "tomorrow"),)
-        elif ":" in form and clock is None:
-            clock = read_clock(form)
-        elif day is None:
-            day = read_day(form, now)
-        else:
-            clock = day = None
-            break
-    if day is None and clock is None:
-        raise Usage("%s: error: Invalid time specification \"%s\"" % (command, text), 255)
-    at = time.mktime((day or now[:3]) + (clock or (0, 0, 0)) + (0, 0, -1))
-    if day is None and at <= time.time():
-        at = time.mktime(now[:2] + (now.tm_mday + 1,) + clock + (0, 0, -1))
-    return at
-
-
-def read_clock(text):
-    for form in ("%H:%M:%S", "%H:%M", "%I:%M%p", "%I:%M:%S%p"):
-        try:
-            return time.strptime(text, form)[3:6]
-        except ValueError:
-            pass
-    return None
-
-
-def read_day(text, now):
-    """Without a year it is the next such day."""
-    for form in DATES:
-        try:
-            year = "" if "y" in form.lower() else "%04d " % now.tm_year
-            day = time.strptime(year + text, ("%Y " if year else "") + form)[:3]
-            return day if not year or day >= now[:3] else (day[0] + 1,) + day[1:]
-        except ValueError:
-            pass
-    return None
+    from . import moments
+    try:
+        return moments.instant(text, is_ahead=True)
+    except ValueError:
+        raise Usage("%s: error: Invalid time specification \"%s\"" % (command, text),
+                    255) from None
 
 
 DEPENDENCIES = {"afterok": "after-ok", "afterany": "after-any", "afternotok": "after-notok"}

@@ -21,6 +21,7 @@
 #include "cli/job/script.hpp"
 #include "cli/print/amounts.hpp"
 #include "cli/print/json.hpp"
+#include "cli/print/option_words.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/verbs.hpp"
 #include "core/base/limits.hpp"
@@ -595,14 +596,13 @@ Expected<Submission> submission_of(const JobOptions& typed, const Caller& caller
 
 std::string unknown_option(std::string_view word) {
   const std::string typed(word.substr(0, word.find('=')));
-  std::vector<std::string> known = {"--after-ok",   "--after-any",        "--after-notok",
-                                    "--no-suspend", "--snapshot-exclude", "--snapshot-limit"};
-  for (const JobField& field : kJobFields) {
-    if (field.option.name.starts_with("--")) known.emplace_back(field.option.name);
-  }
   const std::string hint = hint_for(word);
-  return std::string(word) + ": no such option" +
-         (hint.empty() ? did_you_mean(typed, known) : "; " + hint);
+  if (!hint.empty()) return std::string(word) + ": no such option; " + hint;
+  CLI::App all;
+  JobOptions options;
+  add_job_options(all, options);
+  add_submit_options(all, options);
+  return std::string(word) + ": no such option" + did_you_mean(typed, option_names(all));
 }
 
 Expected<std::vector<std::string>> command_words(const std::vector<std::string>& left_over,

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "cli/ask/daemon.hpp"
+#include "cli/print/option_words.hpp"
 #include "policy/registry.hpp"
 
 namespace berth::cli {
@@ -91,15 +92,6 @@ std::vector<std::string> arguments_of(const CLI::App& app) {
 }
 
 }  // namespace
-
-std::vector<std::string> option_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::Option* const option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
-  }
-  return names;
-}
 
 std::vector<std::string> completions(const CLI::App& app, std::span<const std::string> words) {
   const CLI::App* at = &app;

@@ -15,9 +15,6 @@ class App;
 
 namespace berth::cli {
 
-/// `--vram`, `-o`: all that this verb takes.
-std::vector<std::string> option_names(const CLI::App& app);
-
 /// What may stand for the last of these words, which come after `berth`; it may be empty. Options
 /// and subcommands of `app`, names of policies, numbers of jobs that have not ended (asked of a
 /// daemon, if one is there). Nothing where any file name may stand. Sorted.

@@ -1,5 +1,6 @@
 #include "cli/print/option_words.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -129,6 +130,15 @@ std::string plain_words(std::string text) {
   if (at == std::string::npos || !text.ends_with(kBehind)) return text;
   text.resize(text.size() - kBehind.size());
   return text.replace(at, kBefore.size(), ": needs a value: ");
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* const option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+  }
+  return names;
 }
 
 }  // namespace berth::cli

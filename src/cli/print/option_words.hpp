@@ -3,8 +3,13 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/print/json.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace berth::cli {
 
@@ -26,5 +31,8 @@ std::string typed_size(std::int64_t bytes);
 
 /// `--vram: 1 required SIZE missing`, as CLI11 says it, in plain words.
 std::string plain_words(std::string text);
+
+/// `--vram`, `-o`: all that this verb takes.
+std::vector<std::string> option_names(const CLI::App& app);
 
 }  // namespace berth::cli

@@ -93,8 +93,9 @@ void tell_why(Api& api, const Exchange& exchange, const FoundJobs& found) {
   const auto row = array_row(api.daemon.keeper(), *found.array);
   if (!row) return refuse(exchange, row.error());
   if (!row->exit_code) return tell_why(api, exchange, row->row.job);
-  answer(exchange,
-         {{"id", row->span.first.value()}, {"state", row->state}, {"reason", "it has ended"}});
+  answer(exchange, {{"id", row->span.first.value()},
+                    {"state", row->state},
+                    {"reason", "it has ended as " + std::string(row->state)}});
 }
 
 void ask_each(Api& api, Question question) {

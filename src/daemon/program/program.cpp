@@ -87,18 +87,20 @@ void add_flags(CLI::App& app, Flags& flags, const Program& program) {
   if (program.add_flags) program.add_flags(app);
 }
 
-/// Whoever can write there can have commands run as any user: `notify_command` is one.
-Expected<void> check_writers(const std::string& path) {
+/// Whoever else can write there can have any process signalled, by a forged attempt file, and any
+/// command run, by `notify_command`.
+Expected<void> check_owner(const std::string& path) {
   struct stat status{};
-  if (::geteuid() != 0 || ::stat(path.c_str(), &status) != 0) return {};
-  if (status.st_uid != 0) {
+  if (::stat(path.c_str(), &status) != 0) {
+    return io_error(path);
+  }
+  if (status.st_uid != ::geteuid()) {
     return fail(ErrorCode::InvalidArgument, path + ": belongs to uid " +
-                                                std::to_string(status.st_uid) +
-                                                ", must be root's: berthd runs as root by it");
+                                                std::to_string(status.st_uid) + ", must be uid " +
+                                                std::to_string(::geteuid()) + "'s");
   }
   if ((status.st_mode & S_IWOTH) == 0) return {};
-  return fail(ErrorCode::InvalidArgument,
-              path + ": every user may write it; say chmod o-w " + path);
+  return fail(ErrorCode::InvalidArgument, path + ": every user may write there");
 }
 
 Expected<std::string> read_text(const std::string& path) {
@@ -125,7 +127,8 @@ Expected<Options> settle(const Flags& flags, const Surroundings& around, const P
   if (is_there || !flags.config.empty()) {
     const auto text = read_text(file);
     if (!text) return std::unexpected(text.error());
-    if (auto safe = check_writers(file); !safe) return std::unexpected(safe.error());
+    const auto ours = ::geteuid() == 0 ? check_owner(file) : Expected<void>();
+    if (!ours) return std::unexpected(ours.error());
     if (auto done = read_config(options, *text, file); !done) return std::unexpected(done.error());
   }
   const Options& given = flags.options;
@@ -164,21 +167,6 @@ Expected<Options> settle(const Flags& flags, const Surroundings& around, const P
   options.state = std::filesystem::absolute(options.state).string();
   options.socket = std::filesystem::absolute(options.socket).string();
   return options;
-}
-
-/// Whoever else can write there can have any process signalled, by a forged attempt file.
-Expected<void> check_owner(const std::string& folder) {
-  struct stat status{};
-  if (::stat(folder.c_str(), &status) != 0) {
-    return io_error(folder);
-  }
-  if (status.st_uid != ::geteuid()) {
-    return fail(ErrorCode::InvalidArgument, folder + ": belongs to uid " +
-                                                std::to_string(status.st_uid) + ", must be uid " +
-                                                std::to_string(::geteuid()) + "'s");
-  }
-  if ((status.st_mode & S_IWOTH) == 0) return {};
-  return fail(ErrorCode::InvalidArgument, folder + ": every user may write there");
 }
 
 /// A shim that was being started when its daemon was killed has the lock until its exec, which a

@@ -372,9 +372,7 @@ void add_values(std::string& text, const std::string& name, const toml::node& no
   std::ostringstream value;
   value << toml::toml_formatter(
       node, toml::toml_formatter::default_flags & ~toml::format_flags::allow_literal_strings);
-  const toml::source_position at = node.source().begin;
-  text += name + " = " + value.str() + "  # " + file + ":" + std::to_string(at.line) + ":" +
-          std::to_string(at.column) + "\n";
+  text += name + " = " + value.str() + "  # " + place_of(node, file) + "\n";
 }
 
 /// The keys of a table; `outer` is its name with its dot, "" for the file itself.

@@ -27,6 +27,12 @@ namespace berth::daemon {
 /// Whether the file may have it above the first table.
 bool is_config_key(std::string_view name);
 
+/// `FILE:LINE:COLUMN`
+inline std::string place_of(const toml::node& node, const std::string& file) {
+  const toml::source_position at = node.source().begin;
+  return file + ":" + std::to_string(at.line) + ":" + std::to_string(at.column);
+}
+
 struct ConfigValue {
   const toml::node& node;
   std::string file;
@@ -36,10 +42,7 @@ struct ConfigValue {
   ConfigRange range = {};
 
   /// `FILE:LINE:COLUMN: KEY`, for messages.
-  std::string where() const {
-    const toml::source_position at = node.source().begin;
-    return file + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) + ": " + name;
-  }
+  std::string where() const { return place_of(node, file) + ": " + name; }
   std::unexpected<Error> refuse(const std::string& wanted) const {
     return fail(ErrorCode::InvalidArgument, where() + ": " + wanted);
   }
