@@ -1,7 +1,7 @@
 """Jobs of a terminal: what srun and salloc ask for as options of `berth run`."""
 import os
 
-from . import jobs, request
+from . import jobs
 from .options import Usage
 
 # What `berth run` has from its own process; and the words by which programs are compared.
