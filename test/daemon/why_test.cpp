@@ -226,9 +226,11 @@ TEST_F(Why, AJobThatHasEndedWaitsForNothing) {
 }
 
 TEST_F(Why, AJobThatNeverStartedSaysWhy) {
-  const int first = rig_.submit("false");
+  // It has not ended while the second is submitted: such a condition would be refused.
+  const int first = rig_.submit(test::kUntilGo);  // ends with 3
   const int second =
       rig_.submit("true", {{"after", Json::array({{{"job", first}, {"when", "after-ok"}}})}});
+  rig_.folder().write("go", "");
   rig_.wait_end(second);
   const auto why = rig_.request("GET", "/v1/jobs/" + std::to_string(second) + "/why");
   EXPECT_THAT(why.body["reason"].get<std::string>(),
