@@ -63,8 +63,9 @@ class Mix {
                   static_cast<int>(rng_.between(0, 60)), -1});
     }
     for (std::int64_t left = rng_.between(1, 2); left > 0; --left) {
-      add(1_GiB * rng_.between(1, 2), {Character::Kind::Greedy, kCapacity, Bytes(rate.raw() / 20),
-                                       static_cast<int>(rng_.between(20, 120)), -1});
+      const Bytes asked = 1_GiB * rng_.between(1, 2);
+      add(asked, {Character::Kind::Greedy, kCapacity, Bytes(rate.raw() / 20),
+                  static_cast<int>(rng_.between(20, 120)), -1});
     }
     for (int left = 2; left > 0; --left) {
       add(64_MiB,
@@ -98,17 +99,22 @@ class Mix {
     std::vector<Input> news;
     for (const auto& [id, attempt] : gone_) news.emplace_back(Released{id, attempt});
     gone_.clear();
-    cancel_helpers(news);
+    // Also where none is cancelled: one look more, at another phase of the growth, hurts or saves.
+    const bool is_look = cancel_helpers(news) || tick_ % kProbeEvery == 0;
     const bool any_death = grow_all(news);
-    if (any_death || !news.empty() || tick_ % kProbeEvery == 0) news.insert(news.begin(), look());
+    if (is_look || any_death || !news.empty()) news.insert(news.begin(), look());
     if (!news.empty()) tell(news);
   }
 
-  void cancel_helpers(std::vector<Input>& news) {
-    if (helpers_ == Helpers::GoOn) return;
+  /// Returns: whether this is such a tick.
+  bool cancel_helpers(std::vector<Input>& news) {
+    bool is_time = false;
     for (const auto& [id, character] : characters_) {
-      if (character.cancelled == tick_) news.emplace_back(CancelAsked{id});
+      if (character.cancelled != tick_) continue;
+      is_time = true;
+      if (helpers_ == Helpers::AreCancelled) news.emplace_back(CancelAsked{id});
     }
+    return is_time;
   }
 
   /// Returns: true if a job died.

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -99,7 +100,10 @@ class Sampler {
   }
   template <class K, class V>
   void fill_one(std::map<K, V>& values) {
-    for (int n = 0; n < 2; ++n) values.emplace(make<K>(), make<V>());
+    for (int n = 0; n < 2; ++n) {
+      V value = make<V>();  // Of two arguments, which is made first is the compiler's choice.
+      values.emplace(make<K>(), std::move(value));
+    }
   }
   template <class T>
     requires requires(T& value) { members(value); }
