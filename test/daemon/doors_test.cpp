@@ -170,7 +170,7 @@ std::vector<Ends> all_ends() {
       {"vram_shrink", {false, true}, {"yes"}},
       {"suspend", {false, true}, {"yes"}},
       {"after",
-       {Json::array(), {task}},
+       {Json::array(), Json::array({task})},  // {task} is task itself where clang reads it
        {{{{"job", 0}}}, many_of(limits::kMostDependencies + 1, task)}},
       {"attach",
        {{{"socket", "/s"}, {"terminal", true}, {"rows", 0}, {"columns", 65535}},

@@ -185,7 +185,9 @@ class Gandiva final : public Policy {
     }
     for (const JobId id : jobs_.ids()) {
       if (seated.contains(id) || has_just_stopped(*view.find(id), view.now())) continue;
-      if (seating.seat(id, ask_of(view.job(id)))) seated.insert(id);
+      // Where it runs at the end of its turn is a place that the placer may not see.
+      const Ask ask = ask_of(view.job(id));
+      if (seating.keep(id, ask) || seating.seat(id, ask)) seated.insert(id);
     }
     std::erase_if(seats_, [&](const auto& seat) { return !seated.contains(seat.first); });
     for (auto& [id, place] : by_job(seating.take())) seats_[id] = place;
@@ -193,16 +195,21 @@ class Gandiva final : public Policy {
 
   void seat_more(const ClusterView& view) {
     seat_beside(view);
-    const bool any_leaves = std::ranges::any_of(
-        jobs_.ids(), [&](JobId id) { return view.find(id)->state == JobState::Stopping; });
-    if (any_leaves) return;  // what they leave may be room enough
+    // What leaves may leave room enough; what came at this instant is not moved in it.
+    const bool any_leaves_or_came = std::ranges::any_of(jobs_.ids(), [&](JobId id) {
+      const Job& job = *view.find(id);
+      return job.state == JobState::Stopping ||
+             (is_running(job.state) && view.job(id).granted_at() == view.now());
+    });
+    if (any_leaves_or_came) return;
     const auto next = first_without_seat();
-    if (next && !has_just_stopped(*view.find(*next), view.now())) make_room(view, *next);
+    if (!next || has_just_stopped(*view.find(*next), view.now())) return;
+    if (make_room(view, *next)) seat_beside(view);  // what moved may have left room
   }
 
   /// Places all with seats again so that this job has one too, if that is possible; those that can
-  /// stay beside it stay.
-  void make_room(const ClusterView& view, JobId job) {
+  /// stay beside it stay. Returns: whether it is possible.
+  bool make_room(const ClusterView& view, JobId job) {
     std::vector<JobId> wanted = with_seats();
     wanted.insert(wanted.begin(), job);
     std::ranges::stable_sort(wanted, std::greater(), [&](JobId id) { return view.job(id).gpus(); });
@@ -211,7 +218,7 @@ class Gandiva final : public Policy {
     const Trial::Mark empty = trial.mark();
     Seating seating(view, *placer_, trial);
     std::set<JobId> seated = seating.keep_left_alone(jobs_.ids());
-    if (!seat_all(view, wanted, seating, seated)) return;
+    if (!seat_all(view, wanted, seating, seated)) return false;
     seats_ = by_job(seating.take());
     trial.rollback(empty);
     Seating again(view, *placer_, trial);
@@ -221,6 +228,7 @@ class Gandiva final : public Policy {
       if (!seated.contains(id) && again.keep(id, ask_of(view.job(id)))) seated.insert(id);
     }
     if (seat_all(view, wanted, again, seated)) seats_ = by_job(again.take());
+    return true;
   }
 
   bool seat_all(const ClusterView& view, std::span<const JobId> wanted, Seating& seating,
