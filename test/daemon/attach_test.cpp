@@ -136,6 +136,20 @@ TEST_F(AttachTest, ASignalToTheClientThatNoKeySentEndsTheClientAlone) {
   EXPECT_EQ(rig_.wait_end(id)["exit_code"], 3);
 }
 
+/// Once the client's own setting of the terminal stopped it again, and nothing of the job was seen.
+TEST_F(AttachTest, AClientThatIsStoppedWhileItWaitsGoesOnInTheBackground) {
+  const int first = rig_.submit(test::kUntilGo, test::kNoGpus);
+  const std::string run = "berth run --gpus 0 --after-any " + std::to_string(first) + " sh answers";
+  const auto shell = terminal("env PS1=here> bash --norc -i",
+                              "'here>|" + run +
+                                  "RETURN' 'leaves it in the queue|\x1a' 'Stopped|bgRETURN' "
+                                  "'answers|touch goRETURN' 'ready|fgRETURN' "
+                                  "'answers|endRETURN' 'here>|exit 7RETURN'");
+  EXPECT_EQ(shell.exit_code, 0) << shell.err;
+  EXPECT_THAT(shell.out, HasSubstr("code 7"));
+  EXPECT_EQ(rig_.wait_end(first + 1)["exit_code"], 5);
+}
+
 TEST_F(AttachTest, ATerminalLooksOnAtASubmittedJobAndLeavesIt) {
   const int id = rig_.submit("echo ready; " + std::string(test::kUntilGo));
   rig_.wait_for(id, "running");

@@ -236,6 +236,9 @@ class Attendance {
     const auto polls = std::bit_cast<Polls>(all);
     const auto now = Clock::now();
     if (polls.signals.revents != 0) on_signals();
+    // `fg` of a client that runs in the background says nothing to it.
+    if (raw_) raw_->follow();
+    if (eager_) eager_->follow();
     if (relay_) relay_->advance(polls.relay);
     watch_.advance(now, polls.watch, [this](const Json& job) { on_change(job); });
     if (cancelling_) cancelling_->advance(now, polls.cancel);
@@ -260,7 +263,7 @@ class Attendance {
     if (recounting_) due = std::min(due, recounting_->due());
     if (leaving_) due = std::min(due, leaving_->due());
     if (const auto trusted = trusted_at()) due = std::min(due, *trusted);
-    if (relay_ && !is_foreground(STDIN_FILENO)) due = std::min(due, now + kLookAgain);
+    if ((relay_ || eager_) && !is_foreground(STDIN_FILENO)) due = std::min(due, now + kLookAgain);
     if (due == Clock::time_point::max()) return -1;
     const auto wait = std::chrono::ceil<std::chrono::milliseconds>(due - now).count();
     return static_cast<int>(std::clamp<std::int64_t>(wait, 0, 60'000));
@@ -289,11 +292,11 @@ class Attendance {
                          (looks_on() ? "; Ctrl-C reaches the job" : ""));
     }
     eager_.reset();
-    if (looks_on()) eager_ = std::make_unique<EagerTerminal>(STDIN_FILENO);
+    if (looks_on()) eager_ = keys_come(TerminalMode::Keys::Eager);
     relay_->type(typed_ahead_);
     typed_ahead_.clear();
     if (!is_terminal) return;
-    raw_ = std::make_unique<RawTerminal>(STDIN_FILENO);
+    raw_ = keys_come(TerminalMode::Keys::Raw);
     narrator_.set_raw(true);
     relay_->send_size(size_of(STDOUT_FILENO));
   }
@@ -322,6 +325,10 @@ class Attendance {
       narrator_.about_job("its shim does not answer");
       outcome_ = Attended{.code = kFailed};
     }
+  }
+
+  static std::unique_ptr<TerminalMode> keys_come(TerminalMode::Keys keys) {
+    return std::make_unique<TerminalMode>(STDIN_FILENO, keys);
   }
 
   void leave_terminal() {
@@ -397,7 +404,7 @@ class Attendance {
   void look_at_keys(bool is_waiting) {
     const bool may = is_waiting && !comes_later() && !relay_ && !was_there_ &&
                      place_.screen == Screen::Terminal && !place_.leaving.keys.words().empty();
-    if (may && !eager_) eager_ = std::make_unique<EagerTerminal>(STDIN_FILENO);
+    if (may && !eager_) eager_ = keys_come(TerminalMode::Keys::Eager);
   }
   bool reads_keys() const { return eager_ && !leaving_ && is_foreground(STDIN_FILENO); }
   /// `; ~d leaves it in the queue`, where that is so.
@@ -611,7 +618,7 @@ class Attendance {
   Narrator narrator_;
   JobWatch watch_;
   std::optional<Relay> relay_;
-  std::unique_ptr<RawTerminal> raw_;
+  std::unique_ptr<TerminalMode> raw_;
   Input input_ = Input::Open;
   bool job_has_terminal_ = true;
   std::optional<Posting> cancelling_;
@@ -624,7 +631,7 @@ class Attendance {
   std::int64_t over_ = 0;                   ///< and those up to this one have ended.
   std::int64_t shims_ = 0;                  ///< That were met.
   Json latest_;                             ///< The job while it waited, was started or ran.
-  std::unique_ptr<EagerTerminal> eager_;
+  std::unique_ptr<TerminalMode> eager_;
   DetachKeys keys_ = place_.leaving.keys;
   std::string typed_ahead_;
   std::optional<Posting> leaving_;             ///< Left while it waits.

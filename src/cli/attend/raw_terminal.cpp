@@ -5,39 +5,34 @@
 
 namespace berth::cli {
 
-RawTerminal::RawTerminal(int descriptor)
-    : descriptor_(descriptor), known_(tcgetattr(descriptor, &before_) == 0) {
+TerminalMode::TerminalMode(int descriptor, Keys keys)
+    : descriptor_(descriptor), keys_(keys), known_(tcgetattr(descriptor, &before_) == 0) {
   enter();
 }
 
-RawTerminal::~RawTerminal() {
+TerminalMode::~TerminalMode() {
   // Characters typed ahead belong to the next reader, so they are not flushed.
-  if (known_) tcsetattr(descriptor_, TCSADRAIN, &before_);
+  if (is_in_ && is_foreground(descriptor_)) tcsetattr(descriptor_, TCSADRAIN, &before_);
 }
 
-void RawTerminal::enter() const {
-  if (!known_) return;
-  termios raw = before_;
-  cfmakeraw(&raw);
-  tcsetattr(descriptor_, TCSADRAIN, &raw);
+void TerminalMode::enter() {
+  is_in_ = known_ && is_foreground(descriptor_);
+  if (!is_in_) return;
+  termios mode = before_;
+  if (keys_ == Keys::Raw) {
+    cfmakeraw(&mode);
+  } else {
+    mode.c_lflag &= ~static_cast<tcflag_t>(ICANON);
+    mode.c_cc[VMIN] = 1;
+    mode.c_cc[VTIME] = 0;
+  }
+  tcsetattr(descriptor_, TCSADRAIN, &mode);
 }
 
-EagerTerminal::EagerTerminal(int descriptor)
-    : descriptor_(descriptor), known_(tcgetattr(descriptor, &before_) == 0) {
-  enter();
-}
-
-void EagerTerminal::enter() const {
-  if (!known_) return;
-  termios eager = before_;
-  eager.c_lflag &= ~static_cast<tcflag_t>(ICANON);
-  eager.c_cc[VMIN] = 1;
-  eager.c_cc[VTIME] = 0;
-  tcsetattr(descriptor_, TCSADRAIN, &eager);
-}
-
-EagerTerminal::~EagerTerminal() {
-  if (known_) tcsetattr(descriptor_, TCSADRAIN, &before_);
+void TerminalMode::follow() {
+  const bool is_in_front = known_ && is_foreground(descriptor_);
+  if (is_in_front && !is_in_) return enter();
+  is_in_ = is_in_front;
 }
 
 TerminalSize size_of(int descriptor) {

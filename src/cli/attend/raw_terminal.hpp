@@ -8,39 +8,34 @@
 
 namespace berth::cli {
 
-class RawTerminal {
+/// How keys come from a terminal, until this ends. In the background the terminal is the shell's and
+/// left as it is: to set it there would stop this process.
+class TerminalMode {
  public:
+  enum class Keys : std::uint8_t {
+    Raw,    ///< All are a job's, as they are pressed.
+    Eager,  ///< Read as they are pressed while a job waits: shown, and Ctrl-C is a signal as before.
+  };
+
   /// Does nothing where the descriptor is no terminal.
-  explicit RawTerminal(int descriptor);
-  ~RawTerminal();
-  RawTerminal(const RawTerminal&) = delete;
-  RawTerminal& operator=(const RawTerminal&) = delete;
+  TerminalMode(int descriptor, Keys keys);
+  ~TerminalMode();
+  TerminalMode(const TerminalMode&) = delete;
+  TerminalMode& operator=(const TerminalMode&) = delete;
 
   /// Again, after a shell has taken the terminal back for a while.
-  void enter() const;
+  void enter();
+  /// Enters if this is in front and was not.
+  void follow();
+  /// Whether this was in front when it last entered or followed.
+  bool is_in() const { return is_in_; }
 
  private:
   int descriptor_;
+  Keys keys_;
   termios before_{};
   bool known_;
-};
-
-/// A terminal whose keys are read as they are pressed while a job waits: they are shown, and Ctrl-C
-/// is a signal as before. Restored in the end.
-class EagerTerminal {
- public:
-  explicit EagerTerminal(int descriptor);
-  ~EagerTerminal();
-  EagerTerminal(const EagerTerminal&) = delete;
-  EagerTerminal& operator=(const EagerTerminal&) = delete;
-
-  /// Again, after a shell has taken the terminal back for a while.
-  void enter() const;
-
- private:
-  int descriptor_;
-  termios before_{};
-  bool known_;
+  bool is_in_ = false;
 };
 
 struct TerminalSize {

@@ -36,7 +36,9 @@ class Top {
 
   int run() {
     const SignalQueue signals;
-    const RawTerminal raw(STDIN_FILENO);
+    // As other full screens, it stops in the background until it is brought to the front.
+    if (!is_foreground(STDIN_FILENO)) ::raise(SIGTTOU);
+    TerminalMode raw(STDIN_FILENO, TerminalMode::Keys::Raw);
     const SecondScreen second;
     auto due = Clock::now();
     for (;;) {
