@@ -606,6 +606,9 @@ class Attendance {
   /// What the code does not say; that the log has less than was shown here is no cause.
   std::string what_ended_it() const {
     const std::string note = printable(text_of(final_, "note"));
+    if (text_of(final_, "state") == "done" && note.contains("left behind")) {
+      return note + "; a script that ends with `wait` waits for what it began";
+    }
     const bool has_cause = text_of(final_, "state") == "failed" && !note.starts_with("log capped");
     return has_cause ? note : ending(final_);
   }

@@ -8,13 +8,13 @@
 
 namespace berth::cli {
 
-/// How keys come from a terminal, until this ends. In the background the terminal is the shell's and
-/// left as it is: to set it there would stop this process.
+/// How keys come from a terminal, until this ends. In the background the terminal is the shell's
+/// and left as it is: to set it there would stop this process.
 class TerminalMode {
  public:
   enum class Keys : std::uint8_t {
     Raw,    ///< All are a job's, as they are pressed.
-    Eager,  ///< Read as they are pressed while a job waits: shown, and Ctrl-C is a signal as before.
+    Eager,  ///< Read as they are pressed while a job waits; shown, and Ctrl-C is a signal.
   };
 
   /// Does nothing where the descriptor is no terminal.

@@ -16,6 +16,7 @@
 #include "cli/job/begin_time.hpp"
 #include "cli/job/foreign_flags.hpp"
 #include "cli/job/foresight.hpp"
+#include "cli/job/habits.hpp"
 #include "cli/job/output_pattern.hpp"
 #include "cli/job/program_words.hpp"
 #include "cli/job/script.hpp"
@@ -514,32 +515,6 @@ Expected<Caller> this_caller() {
   return caller;
 }
 
-namespace {
-
-/// Of what is typed from habit and means something else here.
-void warn_of_habits(const JobOptions& options, const std::vector<std::string>& environment,
-                    std::vector<std::string>& warnings) {
-  const std::string& time = options["--time"].value_or("");
-  if (!time.empty() && time.find_first_not_of("0123456789") == time.npos) {
-    warnings.push_back("--time " + time + " is " + time + " seconds; say " + time +
-                       "min for minutes");
-  }
-  constexpr std::string_view kVisible = "CUDA_VISIBLE_DEVICES=";
-  const bool has_gpus = options["--gpus"].value_or("1") != "0";
-  if (options["--gpu-index"] || !has_gpus) return;
-  for (const std::string& variable : environment) {
-    const std::string gpus = variable.starts_with(kVisible) ? variable.substr(kVisible.size()) : "";
-    if (gpus.empty()) continue;
-    const bool is_list = gpus.find_first_not_of("0123456789,") == gpus.npos;
-    warnings.push_back(variable +
-                       " has no effect: the job sees the GPUs that it gets; say "
-                       "--gpu-index " +
-                       (is_list ? gpus : std::string("N")));
-  }
-}
-
-}  // namespace
-
 Expected<Submission> submission_of(const JobOptions& typed, const Caller& caller) {
   Submission made{.body = Json::object()};
   JobOptions options = typed;
@@ -564,7 +539,7 @@ Expected<Submission> submission_of(const JobOptions& typed, const Caller& caller
       return variable.starts_with("SLURM_");
     });
   }
-  warn_of_habits(options, environment, made.warnings);
+  std::ranges::move(warnings_of_habits(options, environment), std::back_inserter(made.warnings));
   if (auto failed = set_typed(environment, options, caller)) return std::unexpected(*failed);
   auto foreseen = look_ahead({.directory = *directory,
                               .command = options.command,

@@ -77,24 +77,6 @@ TEST(Submission, HasEveryOption) {
       "deadline_at": 4600.0, "job_group": "sweep", "model": "vgg16", "batch": 64})"));
 }
 
-TEST(Submission, WarnsOfWhatMeansSomethingElseHere) {
-  Caller caller = kCaller;
-  caller.environment = {"CUDA_VISIBLE_DEVICES=1"};
-  const auto warned = [&](const JobOptions& options) {
-    const auto made = submission_of(options, caller);
-    return made ? made->warnings : std::vector<std::string>{made.error().message};
-  };
-  EXPECT_THAT(warned(with([](JobOptions& options) { options["--time"] = "90"; })),
-              ElementsAre("--time 90 is 90 seconds; say 90min for minutes",
-                          "CUDA_VISIBLE_DEVICES=1 has no effect: the job sees the GPUs that it "
-                          "gets; say --gpu-index 1"));
-  EXPECT_THAT(warned(with([](JobOptions& options) {
-                options["--time"] = "90s";
-                options["--gpu-index"] = "1";
-              })),
-              IsEmpty());
-}
-
 TEST(Submission, SaysWhenItRunsAgainAndHowItSaves) {
   const Json body = body_of(with([](JobOptions& options) {
     options["--requeue-on"] = "gpu-failure,exit:75";

@@ -1,0 +1,15 @@
+// What is typed from habit and means something else here, or leads past the GPUs that a job gets.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/job/submission.hpp"
+
+namespace berth::cli {
+
+/// `environment`: the caller's, NAME=value. Returns: warnings, in no way complete.
+std::vector<std::string> warnings_of_habits(const JobOptions& options,
+                                            const std::vector<std::string>& environment);
+
+}  // namespace berth::cli
