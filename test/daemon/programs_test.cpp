@@ -74,6 +74,14 @@ class Programs : public testing::Test {
   Rig rig_;
 };
 
+TEST_F(Programs, ARunTellsWhatItsJobLeftBehind) {
+  const test::Ran loop = ran("berth run --gpus 0 -- sh -c 'sleep 1000 & sleep 1000 & echo began'");
+  EXPECT_EQ(loop.exit_code, 0);
+  EXPECT_EQ(loop.out, "began\n");
+  EXPECT_THAT(loop.err, HasSubstr("job 1: ended 2 processes left behind; a script that ends with "
+                                  "`wait` waits for what it began"));
+}
+
 TEST_F(Programs, AnMcpClientKeepsTwoGpusFullWithoutOneOutOfMemory) {
   const auto fill = ran("python3 $EXAMPLES/mcp_fill.py 24 8 -- berth mcp");
   ASSERT_EQ(fill.exit_code, 0) << fill.err;

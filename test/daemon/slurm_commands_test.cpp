@@ -193,6 +193,14 @@ TEST_F(SlurmCommands, DependenciesHoldAndQueuesSayWhy) {
       "COMPLETED\nCOMPLETED\n");
 }
 
+/// As `module load python/2.7` has it; the folder's json.py would be taken for the library's.
+TEST_F(SlurmCommands, StartWhateverAModuleHasSet) {
+  expect(
+      "echo 'raise SystemExit(9)' >json.py; export PYTHONHOME=/nonexistent PYTHONPATH=$PWD;"
+      "sbatch -H -o /dev/null --wrap=true; squeue -h -o %i",
+      "Submitted batch job 1\n1\n");
+}
+
 TEST_F(SlurmCommands, ADependencyThatIsNotSupportedIsNamed) {
   expect("sbatch -Q -H -a 1-2 -o /dev/null --wrap=true", "");
   expect(
