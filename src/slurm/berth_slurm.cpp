@@ -1,4 +1,5 @@
-// berth-slurm, for the GPUs of a Slurm cluster.
+#include "slurm/berth_slurm.hpp"
+
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
@@ -11,6 +12,8 @@
 #include "slurm/nodes.hpp"
 #include "slurm/site.hpp"
 
+namespace berth::slurm {
+
 namespace {
 
 struct Flags {
@@ -21,8 +24,8 @@ struct Flags {
 };
 
 /// For job_submit.lua, which can then refuse at submission what no place will ever be there for.
-void leave_limits(const std::string& path, const berth::Cluster& cluster) {
-  std::ofstream(path + ".new") << berth::slurm::limits_of(cluster);
+void leave_limits(const std::string& path, const Cluster& cluster) {
+  std::ofstream(path + ".new") << limits_of(cluster);
   if (std::rename((path + ".new").c_str(), path.c_str()) != 0) {
     std::fprintf(stderr, "berth-slurm: %s: %s\n", path.c_str(), std::strerror(errno));
   }
@@ -30,8 +33,7 @@ void leave_limits(const std::string& path, const berth::Cluster& cluster) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  using namespace berth;
+int run_berth_slurm(int argc, char** argv) {
   Flags flags;
   daemon::Program program{
       .name = "berth-slurm",
@@ -65,14 +67,16 @@ int main(int argc, char** argv) {
     options.rules.settings.ends_at_limit = false;  // Slurm does that, with its own patience
     options.shrink_after = kForever;
     options.again_after_overrun = false;
-    slurm::SlurmOptions own{.partitions = flags.partitions};
+    SlurmOptions own{.partitions = flags.partitions};
     own.reach = seconds(flags.reach);
     const auto before = live::Keeper::cluster_held(options.state + "/journal.db", options.loss);
     if (!before) return std::unexpected(before.error());
-    auto site = slurm::SlurmSite::open(flags.configuration, own, options.slots, *before);
+    auto site = SlurmSite::open(flags.configuration, own, options.slots, *before);
     if (!site) return std::unexpected(site.error());
     if (!flags.limits.empty()) leave_limits(flags.limits, (*site)->cluster());
     return std::move(*site);
   };
   return daemon::run_program(argc, argv, program);
 }
+
+}  // namespace berth::slurm

@@ -1,0 +1,3 @@
+#include "slurm/berth_slurm.hpp"
+
+int main(int argc, char** argv) { return berth::slurm::run_berth_slurm(argc, argv); }
