@@ -66,6 +66,14 @@ constexpr auto kTsp = std::to_array<Rule>({
     {"-p", true, As::Refuse, "berth show JOB names its processes' GPUs; pids are not told"},
     {"-U", true, As::Refuse, "say berth update --priority N JOB"},
     {"-V", false, As::Verb, "version"},
+    {"-h", false, As::Verb, "compat --help"},
+    {"-a", true, As::Verb, "ls --format name"},
+    {"-F", true, As::Verb, "ls --format command_line"},
+    {"-o", true, As::Refuse,
+     "berthd keeps the output; say berth logs -f JOB, or berth submit -o FILE for a file of yours"},
+    {"-q", false, As::Refuse, "berth submit prints the number; berth ls --mine shows it"},
+    {"-R", false, As::Refuse, "say berth ls --mine --state running --format id | wc -l"},
+    {"-T", false, As::Refuse, "say berth cancel JOBS; berth cancel --all ends those that wait too"},
 });
 
 constexpr auto kGbatch = std::to_array<Rule>({
@@ -132,13 +140,34 @@ class Reader {
   std::string name(const std::string& word) const { return std::string(queue_) + " " + word; }
 
   Expected<void> take(std::size_t& at) {
-    const std::string& word = typed_[at];
-    const std::size_t equals = word.starts_with("--") ? word.find('=') : std::string::npos;
-    const std::string option = word.substr(0, equals);
-    const auto rule = std::ranges::find(rules_, option, &Rule::name);
-    if (rule == rules_.end()) return refuse(name(word) + ": berth compat does not know it");
+    const std::string word = typed_[at];
+    if (!word.starts_with("--")) return take_letters(word, at);
+    const std::size_t equals = word.find('=');
     std::optional<std::string> value;
-    if (rule->has_value && equals != std::string::npos) value = word.substr(equals + 1);
+    if (equals != std::string::npos) value = word.substr(equals + 1);
+    return take_option(word.substr(0, equals), value, at);
+  }
+
+  /// `-nf`, `-G1`, `-nG1`: letters up to one that has a value, which is the rest if there is any.
+  Expected<void> take_letters(const std::string& word, std::size_t& at) {
+    for (std::size_t i = 1; i < word.size() && !is_done_; ++i) {
+      const std::string option = {'-', word[i]};
+      const auto rule = std::ranges::find(rules_, option, &Rule::name);
+      std::optional<std::string> value;
+      if (rule != rules_.end() && rule->has_value && i + 1 < word.size()) {
+        value = word.substr(i + 1);
+      }
+      if (auto done = take_option(option, value, at); !done) return done;
+      if (value) return {};
+    }
+    return {};
+  }
+
+  /// `value` is what stands in the same word; else it is the next one.
+  Expected<void> take_option(const std::string& option, std::optional<std::string> value,
+                             std::size_t& at) {
+    const auto rule = std::ranges::find(rules_, option, &Rule::name);
+    if (rule == rules_.end()) return refuse(name(option) + ": berth compat does not know it");
     if (rule->has_value && !value && at + 1 < typed_.size()) value = typed_[++at];
     if (rule->as == As::Refuse) return refuse(name(option) + ": " + std::string(rule->here));
     if (rule->has_value && !value) {
@@ -147,6 +176,7 @@ class Reader {
                                           "not meant here"
                                         : ": its value is missing"));
     }
+    if (!rule->has_value) value.reset();
     return apply(*rule, value);
   }
 

@@ -48,6 +48,26 @@ TEST(Compat, TaskSpoolersLines) {
   }
 }
 
+TEST(Compat, LettersStandTogetherAndValuesBehindThem) {
+  EXPECT_EQ(of("tsp -fn make"), "run --gpus 0 -- make");
+  EXPECT_EQ(of("tsp -nf make"), "run --gpus 0 -- make");
+  EXPECT_EQ(of("ts -G1 -Lfoo make"), "submit --gpus 1 --name foo -- make");
+  EXPECT_EQ(of("ts -nfG 2 make -j4"), "run --gpus 2 -- make -j4");
+  EXPECT_EQ(of("tsp -c7"), "logs 7");
+  EXPECT_EQ(of("gbatch -g1 -J a b"), "submit --gpus 1 --name a -- b");
+  EXPECT_EQ(of("tsp -nZ make"), "! tsp -Z: berth compat does not know it");
+}
+
+TEST(Compat, WhatIsAskedOfTheQueueIsAnsweredOrHasWordsForIt) {
+  EXPECT_EQ(of("tsp -h"), "compat --help");
+  EXPECT_EQ(of("ts -a 7"), "ls --format name 7");
+  EXPECT_EQ(of("ts -F 7"), "ls --format command_line 7");
+  EXPECT_THAT(of("tsp -o 5"), testing::HasSubstr("say berth logs -f JOB"));
+  EXPECT_THAT(of("tsp -q"), testing::HasSubstr("berth submit prints the number"));
+  EXPECT_THAT(of("ts -R"), testing::HasSubstr("say berth ls --mine --state running"));
+  EXPECT_THAT(of("ts -T"), testing::HasSubstr("say berth cancel JOBS"));
+}
+
 TEST(Compat, GflowsLines) {
   EXPECT_EQ(of("gbatch --gpus 1 --gpu-memory 10G --time 90 --name a python a.py --x 1"),
             "submit --gpus 1 --vram 10G --time 90min --name a -- python a.py --x 1");
@@ -61,7 +81,7 @@ TEST(Compat, WhatHasNoEqualIsNamedWithWhatToSay) {
   EXPECT_EQ(of("tsp -K"), "! tsp -K: berthd is for all users; berth cancel --all ends your jobs");
   EXPECT_EQ(of("tsp -w"), "! tsp -w: give the job's number; the last job is not meant here");
   EXPECT_EQ(of("tsp -G"), "! tsp -G: its value is missing");
-  EXPECT_EQ(of("tsp -q x"), "! tsp -q: berth compat does not know it");
+  EXPECT_EQ(of("tsp -x x"), "! tsp -x: berth compat does not know it");
   EXPECT_EQ(of("gbatch"), "! gbatch: no command");
   EXPECT_EQ(of("qsub x"), "! 'qsub': no queue that berth compat knows; valid: tsp, ts, gbatch");
 }
