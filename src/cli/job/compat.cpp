@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "cli/ask/daemon.hpp"
+
 namespace berth::cli {
 
 namespace {
@@ -23,6 +25,7 @@ enum class As : std::uint8_t {
   Drop,     ///< Nothing: it is so anyway, or does no harm.
   Refuse,   ///< Refused with `here` as what to say.
   Verb,     ///< Not a submission: the verb `here`, of the job that is its value.
+  State,    ///< Nor this: task-spooler's word for the state of that job.
   Minutes,  ///< As Option; a plain number is of minutes.
   Most,     ///< Of the array: how many at once.
 };
@@ -59,7 +62,7 @@ constexpr auto kTsp = std::to_array<Rule>({
     {"-c", true, As::Verb, "logs"},
     {"-t", true, As::Verb, "logs -f"},
     {"-i", true, As::Verb, "show"},
-    {"-s", true, As::Verb, "show"},
+    {"-s", true, As::State, ""},
     {"-k", true, As::Verb, "cancel"},
     {"-r", true, As::Verb, "cancel"},
     {"-u", true, As::Verb, "update --priority 1000000"},
@@ -171,7 +174,7 @@ class Reader {
     if (rule->has_value && !value && at + 1 < typed_.size()) value = typed_[++at];
     if (rule->as == As::Refuse) return refuse(name(option) + ": " + std::string(rule->here));
     if (rule->has_value && !value) {
-      return refuse(name(option) + (rule->as == As::Verb
+      return refuse(name(option) + (rule->as == As::Verb || rule->as == As::State
                                         ? ": give the job's number; the last job is "
                                           "not meant here"
                                         : ": its value is missing"));
@@ -196,6 +199,10 @@ class Reader {
         made_.words.clear();
         append_words(made_.words, rule.here);
         if (value) made_.words.push_back(*value);
+        is_done_ = true;
+        return {};
+      case As::State:
+        made_.state_of = *value;
         is_done_ = true;
         return {};
       case As::Most:
@@ -259,6 +266,13 @@ Expected<Compat> from_queue(std::string_view queue, std::span<const std::string>
   if (queue == "gbatch") return Reader(queue, kGbatch, typed).read();
   return refuse("'" + std::string(queue.substr(0, 40)) +
                 "': no queue that berth compat knows; valid: tsp, ts, gbatch");
+}
+
+std::string spooler_state(const Json& job) {
+  const std::string state = text_of(job, "state");
+  if (has_ended(job)) return number_of(job, "started_at") ? "finished" : "skipped";
+  const bool is_queued = state == "queued" || state == "held" || state == "deferred";
+  return is_queued ? "queued" : "running";
 }
 
 }  // namespace berth::cli

@@ -9,16 +9,21 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/print/json.hpp"
 #include "core/base/error.hpp"
 
 namespace berth::cli {
 
 struct Compat {
-  std::vector<std::string> words;  ///< Of `berth`, without its name.
+  std::vector<std::string> words;  ///< Of `berth`, without its name; none with `state_of`.
   std::vector<std::string> notes;  ///< What was left out.
+  std::string state_of = "";       ///< The job whose spooler_state() is asked for.
 };
 
 /// `queue` is tsp, ts or gbatch. Errors: InvalidArgument naming the word and what to say instead.
 Expected<Compat> from_queue(std::string_view queue, std::span<const std::string> typed);
+
+/// `queued`, `running`, `finished`, or `skipped` for a job that ended without a start.
+std::string spooler_state(const Json& job);
 
 }  // namespace berth::cli

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/ask/each_job.hpp"
 #include "cli/job/compat.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/verbs.hpp"
@@ -21,6 +22,19 @@ constexpr const char* kHelp =
     "  berth compat gbatch --gpus 1 python train.py\n\n"
     "man berth-compat says more.\n";
 
+/// One word for each job, for `while [ "$(tsp -s 7)" = running ]`.
+int print_state(const std::string& handle) {
+  const JobChoice choice = {.typed = {handle}, .users = {}};
+  if (const auto fine = check_choice(choice); !fine) return report_usage(fine.error().message);
+  auto daemon = Daemon::open(CommonOptions());
+  if (!daemon) return report_failure(daemon.error().message);
+  const auto jobs = chosen_jobs(*daemon, choice, Arrays::InTasks);
+  if (!jobs) return jobs.error();
+  std::string text;
+  for (const Json& job : *jobs) text += spooler_state(job) + "\n";
+  return print(text);
+}
+
 /// As if what it means had been typed.
 int compat(const std::vector<std::string>& typed) {
   if (!typed.empty() && (typed.front() == "--help" || typed.front() == "-h")) return print(kHelp);
@@ -28,6 +42,7 @@ int compat(const std::vector<std::string>& typed) {
   auto made = from_queue(typed.front(), std::span(typed).subspan(1));
   if (!made) return report_usage(made.error().message);
   for (const std::string& note : made->notes) report_failure(note);
+  if (!made->state_of.empty()) return print_state(made->state_of);
   made->words.insert(made->words.begin(), "berth");
   std::vector<char*> words;
   for (std::string& word : made->words) words.push_back(word.data());

@@ -20,6 +20,7 @@ std::string of(const std::string& line) {
   if (!made) return "! " + made.error().message;
   std::string text;
   for (const std::string& word : made->words) text += (text.empty() ? "" : " ") + word;
+  if (!made->state_of.empty()) text += "state of " + made->state_of;
   for (const std::string& note : made->notes) text += " # " + note;
   return text;
 }
@@ -66,6 +67,19 @@ TEST(Compat, WhatIsAskedOfTheQueueIsAnsweredOrHasWordsForIt) {
   EXPECT_THAT(of("tsp -q"), testing::HasSubstr("berth submit prints the number"));
   EXPECT_THAT(of("ts -R"), testing::HasSubstr("say berth ls --mine --state running"));
   EXPECT_THAT(of("ts -T"), testing::HasSubstr("say berth cancel JOBS"));
+}
+
+TEST(Compat, AStateIsOneWordOfTaskSpoolers) {
+  EXPECT_EQ(of("tsp -s 7"), "state of 7");
+  EXPECT_EQ(of("tsp -s"), "! tsp -s: give the job's number; the last job is not meant here");
+  EXPECT_EQ(spooler_state({{"state", "queued"}}), "queued");
+  EXPECT_EQ(spooler_state({{"state", "held"}, {"started_at", nullptr}}), "queued");
+  EXPECT_EQ(spooler_state({{"state", "queued"}, {"started_at", 5}}), "queued") << "once more";
+  EXPECT_EQ(spooler_state({{"state", "starting"}, {"started_at", nullptr}}), "running");
+  EXPECT_EQ(spooler_state({{"state", "running"}, {"started_at", 5}}), "running");
+  EXPECT_EQ(spooler_state({{"state", "suspended"}, {"started_at", 5}}), "running");
+  EXPECT_EQ(spooler_state({{"state", "failed"}, {"started_at", 5}}), "finished");
+  EXPECT_EQ(spooler_state({{"state", "cancelled"}, {"started_at", nullptr}}), "skipped");
 }
 
 TEST(Compat, GflowsLines) {
