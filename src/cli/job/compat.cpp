@@ -26,6 +26,7 @@ enum class As : std::uint8_t {
   Refuse,   ///< Refused with `here` as what to say.
   Verb,     ///< Not a submission: the verb `here`, of the job that is its value.
   State,    ///< Nor this: task-spooler's word for the state of that job.
+  Last,     ///< The option `here`, with the user's last job.
   Minutes,  ///< As Option; a plain number is of minutes.
   Most,     ///< Of the array: how many at once.
 };
@@ -35,12 +36,13 @@ struct Rule {
   bool has_value = false;
   As as = As::Option;
   std::string_view here;
+  std::string_view of_ts = {};  ///< The same for `ts`, the fork for GPUs, where it differs.
 };
 
 constexpr auto kTsp = std::to_array<Rule>({
     {"-G", true, As::Option, "--gpus"},
     {"-L", true, As::Option, "--name"},
-    {"-D", true, As::Option, "--after-any"},
+    {"-D", true, As::Option, "--after-ok", "--after-any"},
     {"-W", true, As::Option, "--after-ok"},
     {"-N", true, As::Option, "--cpus"},
     {"-O", true, As::Option, "--output"},
@@ -50,7 +52,7 @@ constexpr auto kTsp = std::to_array<Rule>({
     {"-E", false, As::Drop, "both streams are in the log, in order"},
     {"-z", false, As::Drop, "logs are not compressed"},
     {"-f", false, As::Verb, "run"},
-    {"-d", false, As::Refuse, "say -D JOB, or berth submit --after JOB"},
+    {"-d", false, As::Last, "--after-ok", "--after-any"},
     {"-g", true, As::Option, "--gpu-index"},
     {"-l", false, As::Verb, "ls --all --mine"},
     {"-C", false, As::Refuse,
@@ -184,6 +186,7 @@ class Reader {
   }
 
   Expected<void> apply(const Rule& rule, const std::optional<std::string>& value) {
+    const std::string_view here = queue_ == "ts" && !rule.of_ts.empty() ? rule.of_ts : rule.here;
     switch (rule.as) {
       case As::Drop:
         if (!rule.here.empty()) {
@@ -205,6 +208,9 @@ class Reader {
         made_.state_of = *value;
         is_done_ = true;
         return {};
+      case As::Last:
+        made_.after_last = here;
+        return {};
       case As::Most:
         at_once_ = *value;
         return {};
@@ -219,7 +225,8 @@ class Reader {
       array_ = *value;
       return {};
     }
-    append_words(options_, rule.here);
+    if (here.starts_with("--after")) has_order_ = true;
+    append_words(options_, here);
     if (value) {
       const bool is_minutes = rule.as == As::Minutes && is_number(*value);
       options_.push_back(*value + (is_minutes ? "min" : ""));
@@ -239,6 +246,10 @@ class Reader {
       options_.push_back("--array");
       options_.push_back(array_ + (at_once_.empty() ? "" : "%" + at_once_));
     }
+    if (queue_ != "gbatch" && !has_order_ && made_.after_last.empty()) {
+      made_.hint = "jobs that fit run at once; -d starts one after your last job";
+      if (queue_ == "tsp") made_.hint += ", if that ended well";
+    }
     if (!has_gpus_) options_.insert(options_.begin(), {"--gpus", "0"});  // as there
     made_.words = {verb_};
     made_.words.insert(made_.words.end(), options_.begin(), options_.end());
@@ -256,6 +267,7 @@ class Reader {
   std::string array_;
   std::string at_once_;
   bool has_gpus_ = false;
+  bool has_order_ = false;
   bool is_done_ = false;
 };
 

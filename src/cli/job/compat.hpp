@@ -1,7 +1,8 @@
 // Command lines of other queues as berth's own: task-spooler's `tsp` (`ts`) and gflow's `gbatch`.
 //
-// Pure functions of the words typed. What has no equal here is refused with what to say instead, or
-// left out with a note where leaving it out does no harm.
+// Task-spooler of Debian, `tsp`, starts a job after another that ended well; its fork for GPUs,
+// `ts`, after any end. Pure functions of the words typed. What has no equal here is refused with
+// what to say instead, or left out with a note where leaving it out does no harm.
 #pragma once
 
 #include <span>
@@ -17,6 +18,8 @@ namespace berth::cli {
 struct Compat {
   std::vector<std::string> words;  ///< Of `berth`, without its name; none with `state_of`.
   std::vector<std::string> notes;  ///< What was left out.
+  std::string hint = "";           ///< For a person: what goes otherwise than there.
+  std::string after_last = "";     ///< The option, behind the verb, that takes the user's last job.
   std::string state_of = "";       ///< The job whose spooler_state() is asked for.
 };
 

@@ -21,6 +21,7 @@ std::string of(const std::string& line) {
   std::string text;
   for (const std::string& word : made->words) text += (text.empty() ? "" : " ") + word;
   if (!made->state_of.empty()) text += "state of " + made->state_of;
+  if (!made->after_last.empty()) text += " last: " + made->after_last;
   for (const std::string& note : made->notes) text += " # " + note;
   return text;
 }
@@ -28,7 +29,7 @@ std::string of(const std::string& line) {
 TEST(Compat, TaskSpoolersLines) {
   EXPECT_EQ(of("tsp python train.py -G 2"), "submit --gpus 0 -- python train.py -G 2");
   EXPECT_EQ(of("ts -G 2 -L run1 python a.py"), "submit --gpus 2 --name run1 -- python a.py");
-  EXPECT_EQ(of("tsp -D 7,8 -n -B make"), "submit --gpus 0 --after-any 7,8 -- make");
+  EXPECT_EQ(of("tsp -D 7,8 -n -B make"), "submit --gpus 0 --after-ok 7,8 -- make");
   EXPECT_EQ(of("tsp -W 7 -N 4 make"), "submit --gpus 0 --after-ok 7 --cpus 4 -- make");
   EXPECT_EQ(of("tsp -m -f make"), "run --gpus 0 --notify-on end -- make");
   EXPECT_EQ(of("tsp -- -odd"), "submit --gpus 0 -- -odd");
@@ -80,6 +81,29 @@ TEST(Compat, AStateIsOneWordOfTaskSpoolers) {
   EXPECT_EQ(spooler_state({{"state", "suspended"}, {"started_at", 5}}), "running");
   EXPECT_EQ(spooler_state({{"state", "failed"}, {"started_at", 5}}), "finished");
   EXPECT_EQ(spooler_state({{"state", "cancelled"}, {"started_at", nullptr}}), "skipped");
+}
+
+TEST(Compat, TheNameDecidesAfterWhichEndAJobStarts) {
+  EXPECT_EQ(of("tsp -D 7 make"), "submit --gpus 0 --after-ok 7 -- make");
+  EXPECT_EQ(of("ts -D 7 make"), "submit --gpus 0 --after-any 7 -- make");
+  EXPECT_EQ(of("ts -W 7 make"), "submit --gpus 0 --after-ok 7 -- make");
+  EXPECT_EQ(of("tsp -d make"), "submit --gpus 0 -- make last: --after-ok");
+  EXPECT_EQ(of("ts -nd make"), "submit --gpus 0 -- make last: --after-any");
+}
+
+TEST(Compat, JobsWithoutAnOrderAreSaidToRunAtOnce) {
+  const auto hint = [](std::string_view queue, const std::vector<std::string>& typed) {
+    const auto made = from_queue(queue, typed);
+    return made ? made->hint : made.error().message;
+  };
+  EXPECT_EQ(hint("ts", {"make"}), "jobs that fit run at once; -d starts one after your last job");
+  EXPECT_EQ(hint("tsp", {"make"}),
+            "jobs that fit run at once; -d starts one after your last job, if that ended well");
+  EXPECT_EQ(hint("tsp", {"-d", "make"}), "");
+  EXPECT_EQ(hint("ts", {"-D7", "make"}), "");
+  EXPECT_EQ(hint("tsp", {"-W", "7", "make"}), "");
+  EXPECT_EQ(hint("tsp", {"-l"}), "");
+  EXPECT_EQ(hint("gbatch", {"make"}), "");
 }
 
 TEST(Compat, GflowsLines) {
