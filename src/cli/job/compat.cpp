@@ -29,6 +29,7 @@ enum class As : std::uint8_t {
   Last,     ///< The option `here`, with the user's last job.
   Minutes,  ///< As Option; a plain number is of minutes.
   Most,     ///< Of the array: how many at once.
+  Conda,    ///< The conda environment of the command.
 };
 
 struct Rule {
@@ -107,8 +108,8 @@ constexpr auto kGbatch = std::to_array<Rule>({
     {"--no-auto-cancel", false, As::Drop, "a job whose dependency failed ends as cancelled"},
     {"--auto-cancel", false, As::Drop, ""},
     {"--project", true, As::Drop, "users share by weights"},
-    {"--conda-env", true, As::Drop, "the environment of the caller goes along: activate it before"},
-    {"-c", true, As::Drop, "the environment of the caller goes along: activate it before"},
+    {"--conda-env", true, As::Conda, ""},
+    {"-c", true, As::Conda, ""},
     {"--max-retries", true, As::Refuse, "say berth submit --requeue-on exit:CODE"},
     {"--param", true, As::Refuse, "say --array 1-100; the command sees BERTH_ARRAY_TASK_ID"},
     {"--dry-run", false, As::Option, "--dry-run"},
@@ -125,8 +126,10 @@ void append_words(std::vector<std::string>& to, std::string_view text) {
 /// One command line being read.
 class Reader {
  public:
-  Reader(std::string_view queue, std::span<const Rule> rules, std::span<const std::string> typed)
-      : queue_(queue), rules_(rules), typed_(typed) {}
+  Reader(std::string_view queue, std::span<const std::string> typed, const Here& here)
+      : queue_(queue), typed_(typed), here_(here) {
+    if (queue == "gbatch") rules_ = kGbatch;
+  }
 
   Expected<Compat> read() {
     std::size_t at = 0;
@@ -211,6 +214,9 @@ class Reader {
       case As::Last:
         made_.after_last = here;
         return {};
+      case As::Conda:
+        conda_ = *value;
+        return {};
       case As::Most:
         at_once_ = *value;
         return {};
@@ -254,18 +260,23 @@ class Reader {
     made_.words = {verb_};
     made_.words.insert(made_.words.end(), options_.begin(), options_.end());
     made_.words.emplace_back("--");
+    if (!conda_.empty() && conda_ != here_.conda) {  // else it goes along with the variables
+      made_.words.insert(made_.words.end(), {"conda", "run", "--no-capture-output", "-n", conda_});
+    }
     made_.words.insert(made_.words.end(), command.begin(), command.end());
     return std::move(made_);
   }
 
   std::string_view queue_;
-  std::span<const Rule> rules_;
+  std::span<const Rule> rules_ = kTsp;
   std::span<const std::string> typed_;
+  const Here& here_;
   Compat made_;
   std::string verb_ = "submit";
   std::vector<std::string> options_;
   std::string array_;
   std::string at_once_;
+  std::string conda_;
   bool has_gpus_ = false;
   bool has_order_ = false;
   bool is_done_ = false;
@@ -273,9 +284,11 @@ class Reader {
 
 }  // namespace
 
-Expected<Compat> from_queue(std::string_view queue, std::span<const std::string> typed) {
-  if (queue == "tsp" || queue == "ts") return Reader(queue, kTsp, typed).read();
-  if (queue == "gbatch") return Reader(queue, kGbatch, typed).read();
+Expected<Compat> from_queue(std::string_view queue, std::span<const std::string> typed,
+                            const Here& here) {
+  if (queue == "tsp" || queue == "ts" || queue == "gbatch") {
+    return Reader(queue, typed, here).read();
+  }
   return refuse("'" + std::string(queue.substr(0, 40)) +
                 "': no queue that berth compat knows; valid: tsp, ts, gbatch");
 }

@@ -23,8 +23,14 @@ struct Compat {
   std::string state_of = "";       ///< The job whose spooler_state() is asked for.
 };
 
+/// What the words are read beside.
+struct Here {
+  std::string conda = "";  ///< The conda environment that is active, `$CONDA_DEFAULT_ENV`.
+};
+
 /// `queue` is tsp, ts or gbatch. Errors: InvalidArgument naming the word and what to say instead.
-Expected<Compat> from_queue(std::string_view queue, std::span<const std::string> typed);
+Expected<Compat> from_queue(std::string_view queue, std::span<const std::string> typed,
+                            const Here& here = {});
 
 /// `queued`, `running`, `finished`, or `skipped` for a job that ended without a start.
 std::string spooler_state(const Json& job);

@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <span>
 #include <string>
 #include <vector>
@@ -61,7 +62,9 @@ Expected<std::string> last_job() {
 int compat(const std::vector<std::string>& typed) {
   if (!typed.empty() && (typed.front() == "--help" || typed.front() == "-h")) return print(kHelp);
   if (typed.empty()) return report_usage("compat: of which queue? valid: tsp, ts, gbatch");
-  auto made = from_queue(typed.front(), std::span(typed).subspan(1));
+  const char* const conda = std::getenv("CONDA_DEFAULT_ENV");
+  auto made = from_queue(typed.front(), std::span(typed).subspan(1),
+                         {.conda = conda == nullptr ? "" : conda});
   if (!made) return report_usage(made.error().message);
   for (const std::string& note : made->notes) report_failure(note);
   if (!made->state_of.empty()) return print_state(made->state_of);

@@ -115,6 +115,20 @@ TEST(Compat, GflowsLines) {
             "submit --gpus 0 --after-ok 7 --time 1:30:00 --notify a@b -- true");
 }
 
+TEST(Compat, ACondaEnvironmentThatIsNotActiveIsEntered) {
+  const std::vector<std::string> typed = {"--conda-env", "ml", "python", "a.py"};
+  const auto words = [&](const std::string& active) {
+    const auto made = from_queue("gbatch", typed, {.conda = active});
+    return made ? made->words : std::vector<std::string>{made.error().message};
+  };
+  EXPECT_THAT(words("ml"), testing::ElementsAre("submit", "--gpus", "0", "--", "python", "a.py"));
+  for (const char* const active : {"", "base"}) {
+    EXPECT_THAT(words(active),
+                testing::ElementsAre("submit", "--gpus", "0", "--", "conda", "run",
+                                     "--no-capture-output", "-n", "ml", "python", "a.py"));
+  }
+}
+
 TEST(Compat, WhatHasNoEqualIsNamedWithWhatToSay) {
   EXPECT_EQ(of("tsp -K"), "! tsp -K: berthd is for all users; berth cancel --all ends your jobs");
   EXPECT_EQ(of("tsp -w"), "! tsp -w: give the job's number; the last job is not meant here");
