@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "cli/ask/daemon.hpp"
 
@@ -28,8 +29,6 @@ enum class As : std::uint8_t {
   State,    ///< Nor this: task-spooler's word for the state of that job.
   Last,     ///< The option `here`, with the user's last job.
   Minutes,  ///< As Option; a plain number is of minutes.
-  Most,     ///< Of the array: how many at once.
-  Conda,    ///< The conda environment of the command.
 };
 
 struct Rule {
@@ -39,6 +38,10 @@ struct Rule {
   std::string_view here;
   std::string_view of_ts = {};  ///< The same for `ts`, the fork for GPUs, where it differs.
 };
+
+// Options that are no option of berth's by themselves.
+constexpr std::string_view kAtOnce = "%";     ///< Of the array: how many at once.
+constexpr std::string_view kConda = "conda";  ///< The conda environment of the command.
 
 constexpr auto kTsp = std::to_array<Rule>({
     {"-G", true, As::Option, "--gpus"},
@@ -101,15 +104,15 @@ constexpr auto kGbatch = std::to_array<Rule>({
     {"--depends-on-any", true, As::Refuse,
      "berth waits for all of several jobs; say --after-any JOBS"},
     {"--array", true, As::Option, "--array"},
-    {"--max-concurrent", true, As::Most, ""},
+    {"--max-concurrent", true, As::Option, kAtOnce},
     {"--begin", true, As::Option, "--begin"},
     {"--notify-email", true, As::Option, "--notify"},
     {"--shared", false, As::Drop, ""},
     {"--no-auto-cancel", false, As::Drop, "a job whose dependency failed ends as cancelled"},
     {"--auto-cancel", false, As::Drop, ""},
     {"--project", true, As::Drop, "users share by weights"},
-    {"--conda-env", true, As::Conda, ""},
-    {"-c", true, As::Conda, ""},
+    {"--conda-env", true, As::Option, kConda},
+    {"-c", true, As::Option, kConda},
     {"--max-retries", true, As::Refuse, "say berth submit --requeue-on exit:CODE"},
     {"--param", true, As::Refuse, "say --array 1-100; the command sees BERTH_ARRAY_TASK_ID"},
     {"--dry-run", false, As::Option, "--dry-run"},
@@ -145,6 +148,11 @@ class Reader {
   }
 
  private:
+  struct Option {
+    std::string_view here;
+    std::optional<std::string> value;
+  };
+
   std::string name(const std::string& word) const { return std::string(queue_) + " " + word; }
 
   Expected<void> take(std::size_t& at) {
@@ -214,54 +222,87 @@ class Reader {
       case As::Last:
         made_.after_last = here;
         return {};
-      case As::Conda:
-        conda_ = *value;
-        return {};
-      case As::Most:
-        at_once_ = *value;
-        return {};
       case As::Option:
       case As::Minutes:
         break;
       case As::Refuse:
         return {};
     }
-    if (rule.here == "--gpus" || rule.here == "--gpu-index") has_gpus_ = true;
-    if (rule.here == "--array") {
-      array_ = *value;
-      return {};
+    const bool is_minutes = rule.as == As::Minutes && value && is_number(*value);
+    set({here, is_minutes ? *value + "min" : value});
+    return {};
+  }
+
+  /// Of what is said twice the later counts.
+  void set(Option option) {
+    const auto found = std::ranges::find(options_, option.here, &Option::here);
+    found == options_.end() ? options_.push_back(std::move(option)) : void(*found = option);
+  }
+  bool has(std::string_view start) const {
+    return std::ranges::any_of(
+        options_, [&](const Option& option) { return option.here.starts_with(start); });
+  }
+  std::string take_out(std::string_view here) {
+    const auto found = std::ranges::find(options_, here, &Option::here);
+    if (found == options_.end()) return "";
+    std::string value = found->value.value_or("");
+    options_.erase(found);
+    return value;
+  }
+
+  /// What a script says in its own lines, which what is typed overrides.
+  Expected<void> take_lines(const std::vector<ScriptLine>& lines) {
+    const auto typed = std::exchange(typed_, {});
+    auto said = std::exchange(options_, {});
+    for (const ScriptLine& line : lines) {
+      typed_ = line.words;
+      for (std::size_t at = 0; at < typed_.size(); ++at) {
+        if (!typed_[at].starts_with('-')) {
+          return refuse(line.where + "#GFLOW " + typed_[at] + ": is no option");
+        }
+        if (auto done = take(at); !done) return refuse(line.where + done.error().message);
+      }
     }
-    if (here.starts_with("--after")) has_order_ = true;
-    append_words(options_, here);
-    if (value) {
-      const bool is_minutes = rule.as == As::Minutes && is_number(*value);
-      options_.push_back(*value + (is_minutes ? "min" : ""));
-    }
+    for (Option& option : said) set(std::move(option));
+    typed_ = typed;
     return {};
   }
 
   Expected<Compat> finish(std::size_t at) {
-    const std::vector<std::string> command(typed_.begin() + static_cast<std::ptrdiff_t>(at),
-                                           typed_.end());
+    std::vector<std::string> command(typed_.begin() + static_cast<std::ptrdiff_t>(at),
+                                     typed_.end());
     if (command.empty() && options_.empty() && queue_ != "gbatch") {
       made_.words = {"ls", "--all", "--mine"};
       return std::move(made_);
     }
     if (command.empty()) return refuse(std::string(queue_) + ": no command");
-    if (!array_.empty()) {
-      options_.push_back("--array");
-      options_.push_back(array_ + (at_once_.empty() ? "" : "%" + at_once_));
+    if (queue_ == "gbatch" && here_.script_of) {
+      const auto script = here_.script_of(command.front());
+      if (!script) return std::unexpected(script.error());
+      if (!script->lines.empty()) {
+        if (auto done = take_lines(script->lines); !done) return std::unexpected(done.error());
+        command.erase(command.begin());
+        command.insert(command.begin(), script->command.begin(), script->command.end());
+      }
     }
-    if (queue_ != "gbatch" && !has_order_ && made_.after_last.empty()) {
+    const std::string conda = take_out(kConda);
+    const std::string at_once = take_out(kAtOnce);
+    if (std::string array = take_out("--array"); !array.empty()) {
+      set({"--array", array + (at_once.empty() ? "" : "%" + at_once)});
+    }
+    if (queue_ != "gbatch" && !has("--after") && made_.after_last.empty()) {
       made_.hint = "jobs that fit run at once; -d starts one after your last job";
       if (queue_ == "tsp") made_.hint += ", if that ended well";
     }
-    if (!has_gpus_) options_.insert(options_.begin(), {"--gpus", "0"});  // as there
     made_.words = {verb_};
-    made_.words.insert(made_.words.end(), options_.begin(), options_.end());
+    if (!has("--gpu")) made_.words.insert(made_.words.end(), {"--gpus", "0"});  // as there
+    for (const Option& option : options_) {
+      append_words(made_.words, option.here);
+      if (option.value) made_.words.push_back(*option.value);
+    }
     made_.words.emplace_back("--");
-    if (!conda_.empty() && conda_ != here_.conda) {  // else it goes along with the variables
-      made_.words.insert(made_.words.end(), {"conda", "run", "--no-capture-output", "-n", conda_});
+    if (!conda.empty() && conda != here_.conda) {  // else it goes along with the variables
+      made_.words.insert(made_.words.end(), {"conda", "run", "--no-capture-output", "-n", conda});
     }
     made_.words.insert(made_.words.end(), command.begin(), command.end());
     return std::move(made_);
@@ -273,12 +314,7 @@ class Reader {
   const Here& here_;
   Compat made_;
   std::string verb_ = "submit";
-  std::vector<std::string> options_;
-  std::string array_;
-  std::string at_once_;
-  std::string conda_;
-  bool has_gpus_ = false;
-  bool has_order_ = false;
+  std::vector<Option> options_;
   bool is_done_ = false;
 };
 

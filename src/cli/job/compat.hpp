@@ -5,11 +5,13 @@
 // what to say instead, or left out with a note where leaving it out does no harm.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cli/job/script.hpp"
 #include "cli/print/json.hpp"
 #include "core/base/error.hpp"
 
@@ -25,6 +27,8 @@ struct Compat {
 
 /// What the words are read beside.
 struct Here {
+  /// What a script of gflow's is, by its name; empty: nothing.
+  std::function<Expected<GflowScript>(const std::string& program)> script_of = {};
   std::string conda = "";  ///< The conda environment that is active, `$CONDA_DEFAULT_ENV`.
 };
 

@@ -64,7 +64,7 @@ int compat(const std::vector<std::string>& typed) {
   if (typed.empty()) return report_usage("compat: of which queue? valid: tsp, ts, gbatch");
   const char* const conda = std::getenv("CONDA_DEFAULT_ENV");
   auto made = from_queue(typed.front(), std::span(typed).subspan(1),
-                         {.conda = conda == nullptr ? "" : conda});
+                         {.script_of = gflow_script, .conda = conda == nullptr ? "" : conda});
   if (!made) return report_usage(made.error().message);
   for (const std::string& note : made->notes) report_failure(note);
   if (!made->state_of.empty()) return print_state(made->state_of);

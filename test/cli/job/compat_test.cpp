@@ -129,6 +129,30 @@ TEST(Compat, ACondaEnvironmentThatIsNotActiveIsEntered) {
   }
 }
 
+TEST(Compat, AScriptsGflowLinesAreOptionsThatTypedOnesOverride) {
+  const auto words = [](const std::vector<std::string>& typed, const std::string& third) {
+    const auto script_of = [&](const std::string& program) -> Expected<GflowScript> {
+      EXPECT_EQ(program, "./job.sh");
+      return GflowScript{.lines = {{.where = "./job.sh:2: ", .words = {"--gpus=1", "-J", "a"}},
+                                   {.where = "./job.sh:3: ", .words = {third}}},
+                         .command = {"/bin/bash", "-e", "./job.sh"}};
+    };
+    const auto made = from_queue("gbatch", typed, {.script_of = script_of});
+    return made ? made->words : std::vector<std::string>{made.error().message};
+  };
+  EXPECT_THAT(words({"./job.sh", "x"}, "--time=5"),
+              testing::ElementsAre("submit", "--gpus", "1", "--name", "a", "--time", "5min", "--",
+                                   "/bin/bash", "-e", "./job.sh", "x"));
+  EXPECT_THAT(
+      words({"--gpus", "2", "-c", "ml", "./job.sh"}, "--conda-env=base"),
+      testing::ElementsAre("submit", "--gpus", "2", "--name", "a", "--", "conda", "run",
+                           "--no-capture-output", "-n", "ml", "/bin/bash", "-e", "./job.sh"));
+  EXPECT_THAT(words({"./job.sh"}, "--frob"),
+              testing::ElementsAre("./job.sh:3: gbatch --frob: berth compat does not know it"));
+  EXPECT_THAT(words({"./job.sh"}, "frob"),
+              testing::ElementsAre("./job.sh:3: #GFLOW frob: is no option"));
+}
+
 TEST(Compat, WhatHasNoEqualIsNamedWithWhatToSay) {
   EXPECT_EQ(of("tsp -K"), "! tsp -K: berthd is for all users; berth cancel --all ends your jobs");
   EXPECT_EQ(of("tsp -w"), "! tsp -w: give the job's number; the last job is not meant here");
