@@ -14,7 +14,8 @@ namespace berth::cli {
 /// then from its #SBATCH lines, of two the later. Lines count up to the first that is no comment. A
 /// script of this folder is found without `./`, and one that is not executable is given to the
 /// program that its first line names. Returns: warnings, one for each #SBATCH option that is left
-/// out, and one for #GFLOW lines, which `berth compat gbatch` reads. Errors: InvalidArgument as `FILE:LINE: ...`; for a whole command line in one word.
+/// out, and one for #GFLOW lines, which `berth compat gbatch` reads. Errors: InvalidArgument as
+/// `FILE:LINE: ...`; for a whole command line in one word.
 Expected<std::vector<std::string>> read_script(JobOptions& options, const Caller& caller);
 
 struct ScriptLine {
