@@ -40,8 +40,8 @@ struct Rule {
 };
 
 // Options that are no option of berth's by themselves.
-constexpr std::string_view kAtOnce = "%";     ///< Of the array: how many at once.
-constexpr std::string_view kConda = "conda";  ///< The conda environment of the command.
+constexpr std::string_view kTasksAtOnce = "%";  ///< Of the array: how many at once.
+constexpr std::string_view kConda = "conda";    ///< The conda environment of the command.
 
 constexpr auto kTsp = std::to_array<Rule>({
     {"-G", true, As::Option, "--gpus"},
@@ -104,7 +104,7 @@ constexpr auto kGbatch = std::to_array<Rule>({
     {"--depends-on-any", true, As::Refuse,
      "berth waits for all of several jobs; say --after-any JOBS"},
     {"--array", true, As::Option, "--array"},
-    {"--max-concurrent", true, As::Option, kAtOnce},
+    {"--max-concurrent", true, As::Option, kTasksAtOnce},
     {"--begin", true, As::Option, "--begin"},
     {"--notify-email", true, As::Option, "--notify"},
     {"--shared", false, As::Drop, ""},
@@ -286,7 +286,7 @@ class Reader {
       }
     }
     const std::string conda = take_out(kConda);
-    const std::string at_once = take_out(kAtOnce);
+    const std::string at_once = take_out(kTasksAtOnce);
     if (std::string array = take_out("--array"); !array.empty()) {
       set({"--array", array + (at_once.empty() ? "" : "%" + at_once)});
     }
