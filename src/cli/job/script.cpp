@@ -80,14 +80,10 @@ std::optional<std::vector<std::string>> words_of_line(std::string_view text) {
   return words;
 }
 
-struct Directive {
-  std::string where;  ///< `job.sh:3: `
-  std::vector<std::string> words;
-};
-
 struct Directives {
-  std::vector<Directive> berth;
-  std::vector<Directive> sbatch;
+  std::vector<ScriptLine> berth;
+  std::vector<ScriptLine> sbatch;
+  std::vector<ScriptLine> gflow;
 };
 
 Expected<Directives> directives_of(std::string_view head, const std::string& name) {
@@ -98,7 +94,9 @@ Expected<Directives> directives_of(std::string_view head, const std::string& nam
     const bool is_blank = line.find_first_not_of(kBlank) == std::string_view::npos;
     if (!line.starts_with('#') && !is_blank) break;
     for (auto [mark, list] : {std::pair(std::string_view("#BERTH"), &found.berth),
-                              std::pair(std::string_view("#SBATCH"), &found.sbatch)}) {
+                              std::pair(std::string_view("#SBATCH"), &found.sbatch),
+                              std::pair(std::string_view("#GFLOW"), &found.gflow),
+                              std::pair(std::string_view("# GFLOW"), &found.gflow)}) {
       const bool is_marked = line.starts_with(mark) &&
                              (line.size() == mark.size() || kBlank.contains(line[mark.size()]));
       if (!is_marked) continue;
@@ -112,7 +110,7 @@ Expected<Directives> directives_of(std::string_view head, const std::string& nam
 }
 
 /// As `submit` would have it; what it has no equal for goes to the warnings, or is refused.
-Expected<std::vector<std::string>> translated(const Directive& line,
+Expected<std::vector<std::string>> translated(const ScriptLine& line,
                                               std::vector<std::string>& warnings) {
   std::vector<std::string> words;
   for (std::size_t i = 0; i < line.words.size(); ++i) {
@@ -216,6 +214,19 @@ Expected<JobOptions> options_of_words(std::vector<std::string> words, const std:
   return fail(ErrorCode::InvalidArgument, where + unknown_option(rest.front()));
 }
 
+Expected<GflowScript> gflow_script(const std::string& program) {
+  const bool has_folder = program.contains('/');
+  if (program.empty() || (!has_folder && is_in_path(program))) return {};
+  const auto head = head_of_script(program);
+  if (!head) return {};
+  auto found = directives_of(*head, program);
+  if (!found) return std::unexpected(found.error());
+  GflowScript script{.lines = std::move(found->gflow), .command = interpreter_of(*head)};
+  if (script.command.front().empty()) script.command = {"bash"};  // as there
+  script.command.push_back(has_folder ? program : "./" + program);
+  return script;
+}
+
 Expected<std::vector<std::string>> read_script(JobOptions& options, const Caller& caller) {
   if (options.command.empty()) return {};
   std::string& program = options.command.front();
@@ -229,6 +240,10 @@ Expected<std::vector<std::string>> read_script(JobOptions& options, const Caller
   if (!found) return std::unexpected(found.error());
   auto warnings = read_directives(options, *found);
   if (!warnings) return std::unexpected(warnings.error());
+  if (!found->gflow.empty()) {
+    warnings->push_back(found->gflow.front().where +
+                        "#GFLOW lines are left out; berth compat gbatch reads them");
+  }
   if (!found->sbatch.empty()) {  // of what it wants to know berthd tells the rest
     const std::string name = options["--name"].value_or(program.substr(program.rfind('/') + 1));
     options.environment.insert(options.environment.begin(),

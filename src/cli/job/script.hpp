@@ -14,8 +14,21 @@ namespace berth::cli {
 /// then from its #SBATCH lines, of two the later. Lines count up to the first that is no comment. A
 /// script of this folder is found without `./`, and one that is not executable is given to the
 /// program that its first line names. Returns: warnings, one for each #SBATCH option that is left
-/// out. Errors: InvalidArgument as `FILE:LINE: ...`; for a whole command line in one word.
+/// out, and one for #GFLOW lines, which `berth compat gbatch` reads. Errors: InvalidArgument as
+/// `FILE:LINE: ...`; for a whole command line in one word.
 Expected<std::vector<std::string>> read_script(JobOptions& options, const Caller& caller);
+
+struct ScriptLine {
+  std::string where;  ///< `job.sh:3: `
+  std::vector<std::string> words;
+};
+/// A script with options of gflow's in its comment lines, `#GFLOW --gpus 1` or `# GFLOW ...`.
+struct GflowScript {
+  std::vector<ScriptLine> lines;     ///< None: it is no script, or has none.
+  std::vector<std::string> command;  ///< What runs it, with the script.
+};
+/// `program` is named in this process's directory. Errors: InvalidArgument as `FILE:LINE: ...`.
+Expected<GflowScript> gflow_script(const std::string& program);
 
 /// Fills in the options that are not there yet; variables come before those that are.
 void fill_in(JobOptions& into, JobOptions from);

@@ -7,6 +7,8 @@
 
 #include "cli/ask/daemon.hpp"
 #include "cli/print/amounts.hpp"
+#include "core/base/suggest.hpp"
+#include "core/text/job_fields.hpp"
 
 namespace berth::cli {
 
@@ -77,6 +79,67 @@ class FormatWriter final : public ListWriter {
  private:
   Parts parts_;
 };
+
+/// Members of a row that are no fields of a submission.
+constexpr std::array kOwnMembers = {"id",
+                                    "state",
+                                    "exit_code",
+                                    "user",
+                                    "user_name",
+                                    "command_line",
+                                    "gpus",
+                                    "estimate_learned_from",
+                                    "handle",
+                                    "array_task",
+                                    "array_tasks",
+                                    "array_at_once",
+                                    "submitted_at",
+                                    "started_at",
+                                    "ended_at",
+                                    "run_started_at",
+                                    "run_seconds",
+                                    "ends_by_at",
+                                    "attempt",
+                                    "memory_limit",
+                                    "reason",
+                                    "reason_brief",
+                                    "energy_joules",
+                                    "peak_bytes",
+                                    "surplus_bytes",
+                                    "vram_learned_bytes",
+                                    "note",
+                                    "cancelled_by",
+                                    "cancelled_by_name",
+                                    "tasks",
+                                    "tasks_note",
+                                    "predicted_start_at",
+                                    "predicted_start_confidence",
+                                    "predicted_by_at",
+                                    "predicted_end_at",
+                                    "hint"};
+
+/// The member that a name in a format means.
+Expected<std::string> member_of(const std::string& name) {
+  if (name == "command") return "command_line";
+  if (name == "status") return "state";
+  const auto members = job_members();
+  if (std::ranges::find(members, name) != members.end()) return name;
+  std::string valid;
+  for (const std::string& member : members) valid += (valid.empty() ? "" : ", ") + member;
+  return fail(ErrorCode::InvalidArgument, "--format: " + printable(name) + ": no such member" +
+                                              did_you_mean(name, members) +
+                                              "; valid members: " + valid);
+}
+
+Expected<FormatWriter::Parts> with_members(FormatWriter::Parts parts) {
+  for (auto& [before, name] : parts) {
+    if (name.empty()) continue;
+    auto member = member_of(name);
+    if (!member) return std::unexpected(member.error());
+    name = std::move(*member);
+  }
+  return parts;
+}
 
 Expected<FormatWriter::Parts> parts_of_list(const std::string& format) {
   FormatWriter::Parts parts;
@@ -261,10 +324,20 @@ std::unique_ptr<ListWriter> json_writer(ListWriter::Out out) {
   return std::make_unique<JsonWriter>(std::move(out));
 }
 
+std::vector<std::string> job_members() {
+  std::vector<std::string> members(kOwnMembers.begin(), kOwnMembers.end());
+  for (const JobField& field : kJobFields) {
+    const bool is_of_row = field.shown == FieldShown::Always || field.shown == FieldShown::IfSaid;
+    if (is_of_row) members.emplace_back(field.name == "gpus" ? "gpu_count" : field.name);
+  }
+  return members;
+}
+
 Expected<std::unique_ptr<ListWriter>> format_writer(ListWriter::Out out,
                                                     const std::string& format) {
   const bool is_text = format.find_first_of("{}") != std::string::npos;
   auto parts = is_text ? parts_of_text(format) : parts_of_list(format);
+  if (parts) parts = with_members(std::move(*parts));
   if (!parts) return std::unexpected(parts.error());
   return std::make_unique<FormatWriter>(std::move(out), std::move(*parts));
 }

@@ -49,9 +49,12 @@ struct TableForm {
 std::unique_ptr<ListWriter> table_writer(ListWriter::Out out, const TableForm& form, double now);
 /// One JSON object.
 std::unique_ptr<ListWriter> json_writer(ListWriter::Out out);
+/// The members that a job of a list can have, as in doc/openapi.yaml.
+std::vector<std::string> job_members();
 /// A line for each job: the members named in `format` (`id,state`), between tabs; or `format` with
-/// each `{member}` replaced. Errors: InvalidArgument for an empty name, or a brace without its
-/// other.
+/// each `{member}` replaced; "-" where a job lacks it. `command` and `status` are command_line and
+/// state. Errors: InvalidArgument for an empty name, a brace without its other, and a name that is
+/// none of job_members(), with these.
 Expected<std::unique_ptr<ListWriter>> format_writer(ListWriter::Out out, const std::string& format);
 /// Passes jobs on to `next` in the order of this key, at the end; `-KEY` turns it around. Errors:
 /// InvalidArgument naming the key and the valid ones.

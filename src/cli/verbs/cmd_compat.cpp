@@ -1,11 +1,16 @@
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "cli/ask/each_job.hpp"
 #include "cli/job/compat.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/verbs.hpp"
+#include "cli/tell/job_pages.hpp"
 
 namespace berth::cli {
 
@@ -21,13 +26,54 @@ constexpr const char* kHelp =
     "  berth compat gbatch --gpus 1 python train.py\n\n"
     "man berth-compat says more.\n";
 
+/// One word for each job, for `while [ "$(tsp -s 7)" = running ]`.
+int print_state(const std::string& handle) {
+  const JobChoice choice = {.typed = {handle}, .users = {}};
+  if (const auto fine = check_choice(choice); !fine) return report_usage(fine.error().message);
+  auto daemon = Daemon::open(CommonOptions());
+  if (!daemon) return report_failure(daemon.error().message);
+  const auto jobs = chosen_jobs(*daemon, choice, Arrays::InTasks);
+  if (!jobs) return jobs.error();
+  std::string text;
+  for (const Json& job : *jobs) text += spooler_state(job) + "\n";
+  return print(text);
+}
+
+/// The handle of this user's job with the largest number, ended or not; "" for none.
+Expected<std::string> last_job() {
+  auto daemon = Daemon::open(CommonOptions());
+  if (!daemon) return std::unexpected(daemon.error());
+  JobFilter filter;
+  filter.users.insert(geteuid());
+  Json last;
+  const auto use = [&](const std::vector<Json>& jobs) {
+    for (const Json& job : jobs) {
+      if (last.is_null() || integer_of(last, "id") < integer_of(job, "id")) last = job;
+    }
+    return true;
+  };
+  JobPages pages(*daemon, filter, use, {.arrays = Arrays::Whole, .form = JobPages::Form::Brief});
+  if (const auto done = pages.live(); !done) return std::unexpected(done.error());
+  if (const auto done = pages.latest_ended(1); !done) return std::unexpected(done.error());
+  return last.is_null() ? "" : handle_of(last);
+}
+
 /// As if what it means had been typed.
 int compat(const std::vector<std::string>& typed) {
   if (!typed.empty() && (typed.front() == "--help" || typed.front() == "-h")) return print(kHelp);
   if (typed.empty()) return report_usage("compat: of which queue? valid: tsp, ts, gbatch");
-  auto made = from_queue(typed.front(), std::span(typed).subspan(1));
+  const char* const conda = std::getenv("CONDA_DEFAULT_ENV");
+  auto made = from_queue(typed.front(), std::span(typed).subspan(1),
+                         {.script_of = gflow_script, .conda = conda == nullptr ? "" : conda});
   if (!made) return report_usage(made.error().message);
   for (const std::string& note : made->notes) report_failure(note);
+  if (!made->state_of.empty()) return print_state(made->state_of);
+  if (!made->hint.empty() && isatty(STDERR_FILENO) == 1) report_failure(made->hint);
+  if (!made->after_last.empty()) {
+    const auto last = last_job();
+    if (!last) return report_failure(last.error().message);
+    if (!last->empty()) made->words.insert(made->words.begin() + 1, {made->after_last, *last});
+  }
   made->words.insert(made->words.begin(), "berth");
   std::vector<char*> words;
   for (std::string& word : made->words) words.push_back(word.data());

@@ -59,6 +59,28 @@ TEST_F(Script, OfSlurmIsToldWhatSlurmTellsIt) {
   EXPECT_THAT(body_of()["environment"].dump(), testing::Not(HasSubstr("SLURM")));
 }
 
+TEST_F(Script, ItsGflowLinesAreReadForGbatchAndNamedToOthers) {
+  write(
+      "#!/bin/bash -e\n"
+      "# GFLOW --gpus=1\n"
+      "#GFLOW --name 'two words'\n"
+      "echo hello\n");
+  const auto made = submit();
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_THAT(made->warnings,
+              ElementsAre("./job.sh:2: #GFLOW lines are left out; berth compat gbatch reads them"));
+  const std::string path = (folder_.path() / "job.sh").string();
+  const auto script = gflow_script(path);
+  ASSERT_TRUE(script) << script.error().message;
+  ASSERT_THAT(script->lines, SizeIs(2));
+  EXPECT_EQ(script->lines[0].where, path + ":2: ");
+  EXPECT_THAT(script->lines[0].words, ElementsAre("--gpus=1"));
+  EXPECT_THAT(script->lines[1].words, ElementsAre("--name", "two words"));
+  EXPECT_THAT(script->command, ElementsAre("/bin/bash", "-e", path));
+  write("#!/bin/bash\n#BERTH --hold\n");
+  EXPECT_THAT(gflow_script(path)->lines, IsEmpty());
+}
+
 TEST_F(Script, ItsBerthLinesAreOptions) {
   write(
       "#!/bin/bash\n"

@@ -2,6 +2,7 @@
 // Method: the real program against a daemon of canned answers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <nlohmann/json.hpp>
@@ -90,6 +91,21 @@ TEST_F(Verbs, SubmitRefusesWhatMakesNoSense) {
     EXPECT_EQ(ran.exit_code, kBadUsage) << message;
     EXPECT_THAT(ran.err, StartsWith(message));
   }
+}
+
+TEST_F(Verbs, CompatFindsTheLastJobAndPrintsAStateAsOneWord) {
+  daemon_.answer("POST /v1/jobs", {{.status = 201, .body = R"({"id":9,"state":"queued"})"}});
+  const std::string mine = R"("user":)" + std::to_string(::geteuid());
+  daemon_.answer("GET /v1/jobs", {{.body = R"({"jobs":[{"id":5,"state":"queued",)" + mine + "}]}"},
+                                  {.body = R"({"jobs":[{"id":7,"state":"done",)" + mine + "}]}"}});
+  EXPECT_EQ(berth({"compat", "tsp", "-d", "true"}).err, "");
+  EXPECT_EQ(Json::parse(daemon_.take("POST /v1/jobs").body).at("after"),
+            Json::parse(R"([{"job":7,"when":"after-ok"}])"));
+  daemon_.answer("GET /v1/jobs", R"({"jobs":[]})");
+  EXPECT_EQ(berth({"compat", "ts", "-d", "true"}).out, "9\n") << "there was none before";
+  EXPECT_FALSE(Json::parse(daemon_.take("POST /v1/jobs").body).contains("after"));
+  daemon_.answer("GET /v1/jobs", R"({"jobs":[{"id":7,"state":"done","started_at":5}]})");
+  EXPECT_EQ(berth({"compat", "tsp", "-s", "7"}).out, "finished\n");
 }
 
 TEST_F(Verbs, TellTheDaemonsRefusal) {

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "support/paths.hpp"
+
 namespace berth::cli {
 namespace {
 
@@ -152,6 +154,41 @@ TEST(ListFormat, PrintsMembersBetweenTabsOrInAText) {
   for (const char* const wrong : {"", "id,,state", "{", "{id", "id}", "{}"}) {
     EXPECT_FALSE(format_writer([](std::string_view) { return 0; }, wrong)) << wrong;
   }
+}
+
+TEST(ListFormat, RefusesAMemberThatNoJobHas) {
+  const auto refusal = [](const std::string& format) {
+    const auto made = format_writer([](std::string_view) { return 0; }, format);
+    return made ? "taken" : made.error().message;
+  };
+  for (const char* const fine : {"id,reason,hint,peak_bytes", "{priority}", "command,status"}) {
+    EXPECT_EQ(refusal(fine), "taken");
+  }
+  for (const char* const wrong : {"id,sate", "{sate}"}) {
+    EXPECT_THAT(refusal(wrong), HasSubstr("--format: sate: no such member; did you mean state?; "
+                                          "valid members: id, state, exit_code, "));
+  }
+  const std::string text =
+      written({{{"id", 7}, {"state", "done"}, {"command_line", "a b"}}},
+              [](const auto& out) { return std::move(*format_writer(out, "command,status")); });
+  EXPECT_EQ(text, "a b\tdone\n");
+}
+
+TEST(ListFormat, KnowsTheMembersOfThePage) {
+  std::istringstream page(test::read_file(test::source_dir() / "doc/openapi.yaml"));
+  std::vector<std::string> named = {"predicted_start_at", "predicted_start_confidence",
+                                    "predicted_by_at", "predicted_end_at", "hint"};
+  std::string part;
+  for (std::string line; std::getline(page, line);) {
+    const std::size_t at = line.find_first_not_of(' ');
+    if (at == 4) part = line;
+    if (at != 8 || (part != "    Job:" && part != "    Array:")) continue;
+    if (!line.contains(": {")) continue;
+    const std::string name = line.substr(8, line.find(':') - 8);
+    const bool is_detail = name == "failed_tasks" || name == "notify_failure";
+    if (!is_detail && std::ranges::find(named, name) == named.end()) named.push_back(name);
+  }
+  EXPECT_THAT(job_members(), testing::UnorderedElementsAreArray(named));
 }
 
 TEST(ListSort, OrdersByAKeyEitherWay) {
