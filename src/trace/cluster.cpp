@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/knowledge/speeds.hpp"
+#include "core/text/amounts.hpp"
 #include "trace/rows.hpp"
 
 namespace berth::trace {
@@ -26,23 +27,38 @@ std::vector<std::uint32_t> factors(std::string_view text) {
   }
 }
 
+/// Where the size of a GPU begins, with the x before it; npos without one.
+std::size_t size_at(std::string_view text) {
+  const std::size_t last = text.rfind('x');
+  const bool has_unit = !text.empty() && (text.back() < '0' || text.back() > '9');
+  if (!has_unit || last == text.npos) return text.npos;
+  const auto size = parse_size(text.substr(last + 1));
+  return size && *size > Bytes(0) ? last : text.npos;
+}
+
 }  // namespace
 
+bool is_shape(std::string_view text) {
+  return text.substr(0, size_at(text)).find_first_not_of("0123456789x") == text.npos;
+}
+
 Expected<Cluster> parse_cluster(std::string_view text) {
-  std::vector<std::uint32_t> numbers = factors(text);
+  const std::size_t size = size_at(text);
+  std::vector<std::uint32_t> numbers = factors(text.substr(0, size));
   if (numbers.size() < 2) {
     return fail(ErrorCode::InvalidArgument,
                 "cluster '" + std::string(text) +
-                    "': expected NODESxGPUS or SWITCHESxNODESxGPUS with 1,000,000 GPUs at most");
+                    "': expected NODESxGPUS or SWITCHESxNODESxGPUS with 1,000,000 GPUs at most, "
+                    "and their memory behind another x if need be, as 4x8x80G");
   }
+  const Bytes vram = size == text.npos ? kUnknownCard : *parse_size(text.substr(size + 1));
   if (numbers.size() == 2) numbers.insert(numbers.begin(), 1);
   Cluster cluster;
   for (std::uint32_t s = 0; s < numbers[0]; ++s) {
     cluster.add_switch();
     for (std::uint32_t n = 0; n < numbers[1]; ++n) {
-      cluster.add_node({.name = "n" + std::to_string(s * numbers[1] + n),
-                        .gpus = numbers[2],
-                        .vram = kUnknownCard});
+      cluster.add_node(
+          {.name = "n" + std::to_string(s * numbers[1] + n), .gpus = numbers[2], .vram = vram});
     }
   }
   return cluster;

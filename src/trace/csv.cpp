@@ -174,7 +174,11 @@ Error Csv::error(std::size_t column, std::string_view expected) const {
 }
 
 Expected<std::int64_t> Csv::integer(std::size_t column, std::int64_t low, std::int64_t high) const {
-  const auto value = to_integer(fields_[column]);
+  // pandas writes `2.0` where another row of the column has none.
+  const std::string_view text = fields_[column];
+  const std::size_t point = text.find('.');
+  const bool is_whole = point == text.npos || text.find_first_not_of('0', point + 1) == text.npos;
+  const auto value = to_integer(is_whole ? text.substr(0, point) : text);
   if (value && *value >= low && *value <= high) return *value;
   return std::unexpected(
       error(column, "an integer from " + std::to_string(low) + " to " + std::to_string(high)));

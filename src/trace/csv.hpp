@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +53,7 @@ class Csv {
 
   /// Errors: BadData if the header has no such column.
   Expected<std::size_t> column(std::string_view name) const;
+  std::span<const std::string_view> header() const { return header_; }
   /// Nothing if the header has no such column.
   std::optional<std::size_t> find(std::string_view name) const;
 

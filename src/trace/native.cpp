@@ -172,6 +172,18 @@ std::string row_of(const TraceJob& job) {
          (spec.deadline == kNever ? "" : seconds_text(spec.deadline));
 }
 
+/// No GPU's worth of memory is below a MiB.
+void warn_of_unit(Trace& trace) {
+  Bytes most(0);
+  for (const TraceJob& job : trace.jobs) {
+    const GpuRequest& gpu = job.spec.request.gpu;
+    if (gpu.vram != kUnstated) most = std::max(most, gpu.vram);
+  }
+  if (most == Bytes(0) || most >= Bytes(1 << 20)) return;
+  trace.warnings.push_back("column 'vram_bytes': the largest is " + std::to_string(most.raw()) +
+                           ", and it is bytes that are read, not MiB or GiB");
+}
+
 }  // namespace
 
 Expected<Trace> read_native(const Source& source) {
@@ -180,7 +192,13 @@ Expected<Trace> read_native(const Source& source) {
   Columns find(*csv);
   const NativeColumns columns(find);
   if (find.error()) return std::unexpected(*find.error());
-  return read_jobs(*csv, source.bad_rows, [&](Row& row) { return job_of(row, columns); });
+  auto trace = read_jobs(*csv, source.bad_rows, [&](Row& row) { return job_of(row, columns); });
+  if (!trace) return trace;
+  if (const std::string rest = find.not_read(); !rest.empty()) {
+    trace->warnings.push_back("columns that are not read: " + rest);
+  }
+  if (columns.vram) warn_of_unit(*trace);
+  return trace;
 }
 
 std::string write_native(const Trace& trace) {

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <iterator>
 #include <map>
+
+#include "core/base/suggest.hpp"
 
 namespace berth::trace {
 
@@ -27,7 +30,29 @@ std::optional<Instant> instant_of(std::chrono::year_month_day day, Duration time
 
 }  // namespace
 
+std::optional<std::size_t> Columns::find(std::string_view name) {
+  looked_for_.emplace_back(name);
+  return csv_.find(name);
+}
+
+std::string Columns::not_read() const {
+  std::vector<std::string> missing;
+  std::ranges::copy_if(looked_for_, std::back_inserter(missing),
+                       [&](const std::string& name) { return !csv_.find(name); });
+  std::string text;
+  for (const std::string_view name : csv_.header()) {
+    if (name.empty() || std::ranges::find(looked_for_, name) != looked_for_.end()) continue;
+    // `vram` for `vram_bytes` is farther off than a slip of a finger.
+    const auto longer = std::ranges::find_if(
+        missing, [&](const std::string& known) { return known.starts_with(name); });
+    const std::string meant = longer != missing.end() ? *longer : nearest(name, missing);
+    text += (text.empty() ? "" : ", ") + shown(name) + (meant.empty() ? "" : " (" + meant + "?)");
+  }
+  return text;
+}
+
 std::size_t Columns::need(std::string_view name) {
+  looked_for_.emplace_back(name);
   const auto found = csv_.column(name);
   if (found) return *found;
   if (!error_) error_ = found.error();

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/limits.hpp"
 #include "trace/csv.hpp"
@@ -27,11 +28,15 @@ class Columns {
   std::size_t need(std::string_view name);
   /// Under whichever name the header has it; the first is the one that is missed.
   std::size_t need(std::string_view name, std::string_view or_else);
-  std::optional<std::size_t> find(std::string_view name) const { return csv_.find(name); }
+  std::optional<std::size_t> find(std::string_view name);
+  /// `vram (vram_bytes?), note`: the header's other columns, each with the nearest of those that
+  /// were looked for and are not there; "": none.
+  std::string not_read() const;
   const std::optional<Error>& error() const { return error_; }
 
  private:
   const Csv& csv_;
+  std::vector<std::string> looked_for_;
   std::optional<Error> error_;
 };
 

@@ -44,7 +44,8 @@ struct Trace {
   std::size_t left_out = 0;    ///< Rows that are no jobs by the format's own rules: doc/traces.md.
   std::size_t unfinished = 0;  ///< Of those: jobs that have not ended yet.
   std::size_t skipped = 0;     ///< Bad rows, where they are skipped.
-  std::string first_skipped = {};  ///< What was wrong with the first of them.
+  std::string first_skipped = {};          ///< What was wrong with the first of them.
+  std::vector<std::string> warnings = {};  ///< Of what is read as it stands, and may not be meant.
 };
 
 /// The most jobs of one trace: so many fit the memory of most machines.
@@ -76,7 +77,10 @@ Expected<Trace> read_tiresias(std::string_view text, std::string_view file);
 /// Tiresias simulator's samples. Errors: BadData naming file and line; every number 0 to 2^40.
 Expected<std::vector<std::int64_t>> read_samples(std::string_view text, std::string_view file);
 
-/// `NxG`: one switch, N nodes of G GPUs; `SxNxG`: S switches of N nodes.
+/// Whether a text is of the form that parse_cluster() reads, and not a file's name.
+bool is_shape(std::string_view text);
+/// `NxG`: one switch, N nodes of G GPUs; `SxNxG`: S switches of N nodes; either with `x80G`, the
+/// memory of a GPU.
 /// Errors: InvalidArgument naming the text; every number from 1 to 1,000,000 and the product too.
 Expected<Cluster> parse_cluster(std::string_view text);
 

@@ -56,6 +56,27 @@ TEST_F(Sim, WritesOneLinePerJobByNumber) {
             "10,0,0,100,0,100,3,0,0,,done,100,n0:0-2\n");
 }
 
+TEST_F(Sim, WritesOverNoneOfItsInputsAndNoOutputTwice) {
+  const Ran lost = sim_small({"--jobs", trace_});
+  EXPECT_EQ(lost.exit_code, kBadUsage);
+  EXPECT_EQ(lost.err,
+            "berth: --jobs " + trace_ + ": is the trace, which would be lost; name another file\n");
+  EXPECT_EQ(test::read_file(trace_), kTrace);
+  const std::string one = scratch_ / "one";
+  const Ran twice = sim_small({"--jobs", one, "--summary", one});
+  EXPECT_EQ(twice.err,
+            "berth: --summary " + one + ": is written by --jobs too; name another file\n");
+  EXPECT_FALSE(std::filesystem::exists(one));
+}
+
+TEST_F(Sim, SaysThatSeedsOfOneRunAreNoSample) {
+  const std::string words = "nothing here is drawn at random";
+  EXPECT_THAT(sim_small({"--seeds", "3"}).out, HasSubstr(words));
+  EXPECT_THAT(
+      sim_small({"--seeds", "3", "--policy", "fifo@random", "--vram-model", "uniform:2G-20G"}).out,
+      testing::Not(HasSubstr(words)));
+}
+
 TEST_F(Sim, GivesUsersTheirWeights) {
   const std::string trace = scratch_.write("philly.csv",
                                            "timestamp,duration,num_gpus,gpu_time,cluster\n"

@@ -225,6 +225,18 @@ TEST_F(Trace, ConvertsToWhatTheSimulatorReplaysAlike) {
   }
 }
 
+TEST_F(Trace, IsNotReplacedByWhatIsMadeOfIt) {
+  const std::string text = "job,submit_seconds,duration_seconds,gpus\na,0,1,1\n";
+  const std::string own = scratch_.write("o.csv", text);
+  const Ran ran = trace({"convert", own, "--to", "berth", "--out", scratch_ / "./o.csv"});
+  EXPECT_EQ(ran.exit_code, kBadUsage);
+  EXPECT_THAT(ran.err, HasSubstr("is the trace, which would be lost; name another file\n"));
+  EXPECT_EQ(read_file(own), text);
+  const Ran shown = trace({"convert", own, "--to", "tiresias", "--out", "-"});
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr("job_id,num_gpu,"));
+}
+
 TEST_F(Trace, OtherFormatsHaveNoPlaceForAJobWithoutAGpu) {
   const std::string own =
       scratch_.write("o.csv", "job,submit_seconds,duration_seconds,gpus\na,0,1,0\nb,1,1,1\n");

@@ -30,6 +30,28 @@ TEST(Native, FourColumnsAreEnough) {
   EXPECT_EQ(trace->jobs.at(1).spec.request.gpu.sharing, Sharing::Shared) << "without a GPU";
 }
 
+TEST(Native, WarnsOfColumnsThatItDoesNotReadAndOfMemoryThatIsNoBytes) {
+  const auto trace = native(
+      "job,submit_seconds,duration_seconds,gpus,vram,time_limit,prioritiy,note,vram_bytes\n"
+      "a,0,1,1,8,60,1,x,8\n");
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_THAT(
+      trace->warnings,
+      ElementsAre("columns that are not read: vram, time_limit, prioritiy (priority?), note",
+                  "column 'vram_bytes': the largest is 8, and it is bytes that are read, "
+                  "not MiB or GiB"));
+  EXPECT_TRUE(native(std::string(kShort) + "a,0,1,1\n")->warnings.empty());
+}
+
+TEST(Native, ReadsWholeNumbersAsPandasWritesThem) {
+  const auto trace =
+      native("job,submit_seconds,duration_seconds,gpus,vram_bytes\na,0.0,1.0,2.0,8589934592.0\n");
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->jobs.front().spec.request.gpu.count, GpuCount(2));
+  EXPECT_EQ(trace->jobs.front().spec.request.gpu.vram, Bytes(std::int64_t{8} << 30));
+  EXPECT_FALSE(native(std::string(kShort) + "a,0,1,1.5\n"));
+}
+
 TEST(Native, MemoryOrAComputeShareMeansSharing) {
   const auto trace = native(
       "job,submit_seconds,duration_seconds,gpus,vram_bytes,gpu_milli,alone\n"

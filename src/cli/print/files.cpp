@@ -19,7 +19,7 @@ std::unexpected<Error> io_error(const std::string& path) {
   return fail(ErrorCode::Io, path + ": " + std::strerror(errno));
 }
 
-bool is_plain(const std::string& path) { return !path.starts_with("/dev/"); }
+bool is_plain(const std::string& path) { return path != "-" && !path.starts_with("/dev/"); }
 
 Expected<void> write_to(const std::string& path, std::string_view text) {
   File file(std::fopen(path.c_str(), "wb"));
@@ -27,6 +27,15 @@ Expected<void> write_to(const std::string& path, std::string_view text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();
   if (!written || std::fflush(file.get()) != 0) return io_error(path);
   return {};
+}
+
+/// Files that are there are compared by what they are, others by their paths.
+bool is_same_file(const std::string& one, const std::string& other) {
+  if (one.empty() || other.empty() || !is_plain(one)) return false;
+  std::error_code failed;
+  if (std::filesystem::equivalent(one, other, failed)) return true;
+  const auto path = std::filesystem::weakly_canonical(one, failed);
+  return !failed && path == std::filesystem::weakly_canonical(other, failed) && !failed;
 }
 
 }  // namespace
@@ -55,6 +64,7 @@ std::string beginning_of(const std::string& path, std::size_t count) {
 }
 
 Expected<void> write_file(const std::string& path, std::string_view text) {
+  if (path == "-") return write_to("/dev/stdout", text);
   if (!is_plain(path)) return write_to(path, text);
   const std::string beside = path + ".part";
   if (auto written = write_to(beside, text); !written) {
@@ -62,6 +72,25 @@ Expected<void> write_file(const std::string& path, std::string_view text) {
     return fail(ErrorCode::Io, path + ": " + std::strerror(errno));
   }
   if (std::rename(beside.c_str(), path.c_str()) != 0) return io_error(path);
+  return {};
+}
+
+Expected<void> check_apart(std::span<const NamedFile> inputs, std::span<const NamedFile> outputs) {
+  for (const NamedFile& output : outputs) {
+    for (const NamedFile& input : inputs) {
+      if (!is_same_file(output.path, input.path)) continue;
+      return fail(ErrorCode::InvalidArgument, std::string(output.by) + " " + output.path + ": is " +
+                                                  std::string(input.by) +
+                                                  ", which would be lost; name another file");
+    }
+    for (const NamedFile& other : outputs) {
+      if (&other == &output) break;
+      if (!is_same_file(output.path, other.path)) continue;
+      return fail(ErrorCode::InvalidArgument, std::string(output.by) + " " + output.path +
+                                                  ": is written by " + std::string(other.by) +
+                                                  " too; name another file");
+    }
+  }
   return {};
 }
 

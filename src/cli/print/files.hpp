@@ -1,6 +1,7 @@
 // Reading and writing whole files.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -14,8 +15,20 @@ Expected<std::string> read_file(const std::string& path, std::size_t most);
 /// Its first bytes, at most `count`; none if it is not a plain file, which can be read only once.
 std::string beginning_of(const std::string& path, std::size_t count);
 
-/// Writes beside the file and renames, so that a reader sees the old text or the new.
+/// Writes beside the file and renames, so that a reader sees the old text or the new; `-` is
+/// standard output.
 /// Errors: Io naming the file and the system's reason.
 Expected<void> write_file(const std::string& path, std::string_view text);
+
+/// A file that was named on the command line, and by what: `--jobs`, `the trace`.
+struct NamedFile {
+  std::string_view by;
+  std::string path;  ///< "": none was.
+};
+
+/// Before anything is read or written.
+/// Errors: InvalidArgument for an output that is an input or another output, by whatever path: what
+/// it has would be lost.
+Expected<void> check_apart(std::span<const NamedFile> inputs, std::span<const NamedFile> outputs);
 
 }  // namespace berth::cli

@@ -1,6 +1,7 @@
 #include "cli/study/experiment.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -203,6 +204,18 @@ nlohmann::ordered_json json_of(const Experiment& experiment, const sim::PageRun&
   return sim::summary_json(run.names, run.metrics, run.groups);
 }
 
+Expected<void> check_files(const ReplayArguments& arguments, const Outputs& outputs) {
+  std::vector<NamedFile> inputs = {{"the trace", arguments.trace},
+                                   {"the cluster", arguments.cluster},
+                                   {"--profiles", arguments.how.profiles}};
+  for (const std::string& speeds : arguments.machine.speeds) inputs.push_back({"--speeds", speeds});
+  const auto written = std::to_array<NamedFile>({{"--jobs", outputs.jobs},
+                                                 {"--summary", outputs.summary},
+                                                 {"--timeline", outputs.timeline},
+                                                 {"--report", outputs.report}});
+  return check_apart(inputs, written);
+}
+
 /// Writes `text()` if a file was named for it.
 template <class Text>
 Expected<void> write_if_named(const std::string& path, Text text) {
@@ -213,6 +226,7 @@ Expected<void> write_if_named(const std::string& path, Text text) {
 
 Expected<Experiment> run_experiment(const ReplayArguments& arguments, const Outputs& outputs,
                                     const Plan& plan) {
+  if (auto apart = check_files(arguments, outputs); !apart) return std::unexpected(apart.error());
   const auto seeds = seeds_of(arguments);
   if (!seeds) return std::unexpected(seeds.error());
   auto inputs = read_inputs(arguments);
@@ -322,6 +336,17 @@ std::string table_of(const Experiment& experiment) {
     text += (text.empty() ? "" : "\n") + table_of(shown, sim::head_of(topic), std::move(rows));
   }
   return text;
+}
+
+std::string draws_nothing_text(const Experiment& experiment) {
+  for (const sim::PageRun& run : experiment.runs) {
+    const auto first = sim::summary_json(run.names, run.seeds.front(), {});
+    for (const sim::Metrics& other : run.seeds) {
+      if (sim::summary_json(run.names, other, {}) != first) return "";
+    }
+  }
+  return "nothing here is drawn at random: all seeds are the same run; an interval needs several "
+         "traces (berth trace generate --seed)\n";
 }
 
 std::string seeds_text(const sim::PageRun& run) {

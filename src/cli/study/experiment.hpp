@@ -60,6 +60,8 @@ std::string table_of(const Experiment& experiment);
 
 /// A run's figures over the seeds, one to a line with its confidence interval.
 std::string seeds_text(const sim::PageRun& run);
+/// A line where all seeds gave the same, so that an interval says nothing; else "".
+std::string draws_nothing_text(const Experiment& experiment);
 
 /// What `--by` asks for, of every run.
 std::string groups_text(const Experiment& experiment, const std::vector<std::string>& by);

@@ -181,7 +181,8 @@ ReplayOptions add_replay_options(CLI::App& verb, ReplayArguments& arguments) {
   const ReplayOptions named{
       .trace = verb.add_option("--trace", arguments.trace, "The trace, or a journal of berthd."),
       .cluster = verb.add_option("--cluster", arguments.cluster,
-                                 "NODESxGPUS, SWITCHESxNODESxGPUS, or a cluster file.")};
+                                 "NODESxGPUS, SWITCHESxNODESxGPUS, either with xSIZE for "
+                                 "their memory, or a cluster file.")};
   add_trace_options(verb, arguments.how);
   verb.add_option("--place", arguments.place, "The placement, instead of each policy's default.");
   verb.add_option(

@@ -93,6 +93,7 @@ Expected<TraceInput> read_file_of_jobs(const std::string& path, const TraceArgum
 }
 
 Expected<TraceInput> read_jobs(const std::string& path, const TraceArguments& arguments) {
+  if (path == "-") return read_file_of_jobs("/dev/stdin", arguments);
   if (!is_journal(path)) return read_file_of_jobs(path, arguments);
   if (!arguments.format.empty() && arguments.format != "berth") {
     return fail(ErrorCode::InvalidArgument,
@@ -116,6 +117,9 @@ Expected<void> check_has_jobs(const std::string& path, const trace::Trace& trace
 }
 
 void tell_what_is_missing(const std::string& path, const trace::Trace& trace) {
+  for (const std::string& warning : trace.warnings) {
+    std::fprintf(stderr, "berth: %s: %s\n", path.c_str(), warning.c_str());
+  }
   if (trace.unfinished > 0) {
     std::fprintf(stderr, "berth: %s: left out %zu jobs that have not ended\n", path.c_str(),
                  trace.unfinished);
@@ -177,9 +181,7 @@ Expected<TraceInput> read_trace(const std::string& path, const TraceArguments& a
 }
 
 Expected<Cluster> read_cluster(const std::string& text) {
-  if (text.find_first_not_of("0123456789x") == std::string::npos) {
-    return trace::parse_cluster(text);
-  }
+  if (trace::is_shape(text)) return trace::parse_cluster(text);
   const auto file = read_text(text);
   if (!file) return std::unexpected(file.error());
   return trace::read_cluster(*file, text);

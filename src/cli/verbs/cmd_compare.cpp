@@ -68,7 +68,7 @@ std::string notes_of(const Experiment& experiment) {
   const sim::Metrics& first = experiment.runs.front().metrics;
   if (experiment.seeds.size() > 1) {
     text += "means of " + std::to_string(experiment.seeds.size()) +
-            " seeds, with 95 % confidence intervals\n";
+            " seeds, with 95 % confidence intervals\n" + draws_nothing_text(experiment);
   }
   text += same_of(experiment);
   if (first.arriving) {

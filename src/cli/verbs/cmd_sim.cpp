@@ -49,7 +49,7 @@ std::string shown_text(const Experiment& experiment, const SimArguments& argumen
   text += sim::summary_table(run.names, run.metrics);
   if (experiment.seeds.size() > 1) {
     text += "\nover all seeds, with 95 % confidence intervals (* while jobs arrive):\n" +
-            seeds_text(run);
+            seeds_text(run) + draws_nothing_text(experiment);
   }
   return text + groups_text(experiment, arguments.replay.by);
 }
@@ -73,6 +73,9 @@ std::string counted(std::int64_t count, const char* one, const char* many) {
 
 int verify(const SimArguments& arguments) {
   const std::string& path = arguments.verify;
+  const NamedFile verified{"--verify", path};
+  const NamedFile jobs{"--jobs", arguments.outputs.jobs};
+  if (auto apart = check_apart({&verified, 1}, {&jobs, 1}); !apart) return report(apart.error());
   journal::Recorded recorded;
   const auto done = journal::verify(
       path, [&](Instant now, std::span<const Input> inputs, const Effects& effects) {

@@ -171,6 +171,10 @@ Expected<void> write_trace(trace::Trace trace, const std::string& format, const 
 
 Expected<void> convert(const ConvertArguments& arguments) {
   if (auto writer = writer_of(arguments.to); !writer) return std::unexpected(writer.error());
+  const auto read = std::to_array<NamedFile>(
+      {{"the trace", arguments.file}, {"--profiles", arguments.trace.profiles}});
+  const NamedFile written{"--out", arguments.out};
+  if (auto apart = check_apart(read, {&written, 1}); !apart) return apart;
   auto input = read_trace(arguments.file, arguments.trace, arguments.seed);
   if (!input) return std::unexpected(input.error());
   return write_trace(std::move(input->trace), arguments.to, arguments.out);
