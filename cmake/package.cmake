@@ -17,6 +17,9 @@ install(FILES clients/python/berth.py DESTINATION lib/python3/dist-packages)
 install(DIRECTORY clients/slurm DESTINATION lib/berth USE_SOURCE_PERMISSIONS COMPONENT slurm
   PATTERN __pycache__ EXCLUDE)
 install(FILES README.md CHANGELOG.md LICENSE TYPE DOC)
+# Where README's links lead; messages and `--help` name these pages.
+file(GLOB pages CONFIGURE_DEPENDS doc/*.md doc/*.svg doc/openapi.yaml)
+install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/doc)
 install(DIRECTORY examples/scenarios examples/traces DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 install(FILES examples/small.csv DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 
