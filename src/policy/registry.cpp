@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
+#include <vector>
 
+#include "core/base/suggest.hpp"
 #include "policy/pipeline/backfill.hpp"
 #include "policy/pipeline/pipeline.hpp"
 
@@ -68,6 +71,26 @@ constexpr auto kPlacers = std::to_array<PlacerEntry>({
 
 namespace {
 
+/// `; did you mean X?`, or "". In papers a name stands in capitals, without its system, or the
+/// system's alone.
+std::string suggestion(std::string_view typed, std::span<const std::string> names) {
+  std::string name(typed);
+  for (char& letter : name) {
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+    if (letter == '_') letter = '-';
+  }
+  if (name.empty()) return "";
+  for (const auto& fits :
+       {+[](const std::string& one, const std::string& n) { return one == n; },
+        +[](const std::string& one, const std::string& n) { return one.ends_with("/" + n); },
+        +[](const std::string& one, const std::string& n) { return one.starts_with(n + "/"); }}) {
+    const auto found =
+        std::ranges::find_if(names, [&](const std::string& one) { return fits(one, name); });
+    if (found != names.end()) return "; did you mean " + *found + "?";
+  }
+  return did_you_mean(name, names);
+}
+
 /// `others` are valid in its place too.
 template <class Entry>
 Expected<const Entry*> find(std::span<const Entry> entries, std::string_view name,
@@ -75,13 +98,16 @@ Expected<const Entry*> find(std::span<const Entry> entries, std::string_view nam
   const auto found = std::ranges::find(entries, name, &Entry::name);
   if (found != entries.end()) return &*found;
   std::string known;
+  std::vector<std::string> names;
   const auto add = [&](std::string_view one) {
     known.append(known.empty() ? "" : ", ").append(one);
+    names.emplace_back(one);
   };
   for (const Entry& entry : entries) add(entry.name);
   for (const GateEntry& other : others) add(other.name);
-  return fail(ErrorCode::NotFound,
-              std::string(what) + " '" + std::string(name) + "' is unknown; valid names: " + known);
+  return fail(ErrorCode::NotFound, std::string(what) + " '" + std::string(name) +
+                                       "' is unknown; valid names: " + known +
+                                       suggestion(name, names));
 }
 
 /// Requires: an order.

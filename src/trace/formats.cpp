@@ -92,10 +92,15 @@ Expected<const Format*> guess_format(std::string_view text, std::string_view fil
     return is_marked(line, format.marks) || (format.tells != nullptr && format.tells(line));
   });
   if (found != kFormats.end()) return found;
-  return fail(
-      ErrorCode::BadData,
-      std::string(file) +
-          ":1: the line is not the header of a trace format; valid formats: " + known_formats());
+  const bool is_json = line.starts_with('[') || line.starts_with('{');
+  return fail(ErrorCode::BadData,
+              std::string(file) +
+                  (is_json ? ":1: JSON is not read as a trace: Philly's is known as the CSV of "
+                             "Pollux and Sia; valid formats: "
+                           : ":1: the line is not the header of a trace format; valid formats: ") +
+                  known_formats() +
+                  "; a table of your own becomes berth's by the columns job, submit_seconds, "
+                  "duration_seconds and gpus (doc/traces.md)");
 }
 
 Expected<Trace> read(std::string_view format, std::string_view text, std::string_view file) {

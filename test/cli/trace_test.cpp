@@ -225,6 +225,16 @@ TEST_F(Trace, ConvertsToWhatTheSimulatorReplaysAlike) {
   }
 }
 
+TEST_F(Trace, AMissingColumnSaysAsWhatTheFileIsRead) {
+  const std::string path = scratch_.write("h.csv", "job_id,num_gpu,submit_time\na,1,0\n");
+  EXPECT_EQ(trace({"info", path}).err,
+            "berth: " + path +
+                ":1: no column 'duration' in the header; its first line is taken for one of the "
+                "format tiresias, --format names another\n");
+  EXPECT_EQ(trace({"info", path, "--format", "tiresias"}).err,
+            "berth: " + path + ":1: no column 'duration' in the header\n");
+}
+
 TEST_F(Trace, IsNotReplacedByWhatIsMadeOfIt) {
   const std::string text = "job,submit_seconds,duration_seconds,gpus\na,0,1,1\n";
   const std::string own = scratch_.write("o.csv", text);

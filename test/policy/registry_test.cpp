@@ -10,7 +10,9 @@
 namespace berth {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 TEST(Registry, MakesEveryPolicyWithEveryPlacement) {
@@ -50,6 +52,19 @@ TEST(Registry, RefusesAnUnknownPolicyWithTheNamesThereAre) {
   for (const PolicyEntry& entry : policies()) {
     EXPECT_THAT(made.error().message, HasSubstr(std::string(entry.name)));
   }
+}
+
+TEST(Registry, KnowsANameAsItStandsInAPaper) {
+  const auto told = [](std::string_view name) {
+    const auto made = make_policy(name, "count");
+    return made ? std::string() : made.error().message;
+  };
+  EXPECT_THAT(told("QSSF"), EndsWith("; did you mean qssf?"));
+  EXPECT_THAT(told("dlas-gpu"), EndsWith("; did you mean tiresias/dlas-gpu?"));
+  EXPECT_THAT(told("Tiresias"), HasSubstr("; did you mean tiresias/"));
+  EXPECT_THAT(told("e_las"), EndsWith("; did you mean e-las?"));
+  EXPECT_THAT(told("fiffo"), EndsWith("; did you mean fifo?"));
+  EXPECT_THAT(told("luck"), Not(HasSubstr("did you mean")));
 }
 
 TEST(Registry, RefusesAnUnknownPlacementToo) {

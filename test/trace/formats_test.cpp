@@ -51,13 +51,17 @@ TEST(Formats, AreToldByTheFirstLine) {
 }
 
 TEST(Formats, AnUnknownLineNamesThem) {
-  for (const char* text : {"a,b,c\n", "job_idx,num_gpuses\n", "{}", "xsubmit_time\n"}) {
+  for (const char* text : {"a,b,c\n", "job_idx,num_gpuses\n", "xsubmit_time\n"}) {
     const auto format = guess_format(text, "t.csv");
     ASSERT_FALSE(format) << text;
     EXPECT_THAT(
         format.error().message,
         HasSubstr("t.csv:1: the line is not the header of a trace format; valid formats: berth, "));
+    EXPECT_THAT(format.error().message,
+                HasSubstr("by the columns job, submit_seconds, duration_seconds and gpus"));
   }
+  EXPECT_THAT(guess_format("[{\"jobid\": 1}]\n", "t.json").error().message,
+              HasSubstr("t.json:1: JSON is not read as a trace: Philly's is known as the CSV"));
 }
 
 TEST(Formats, AnEmptyFileAndOneOfAnotherLineEndAreSaidToBeThat) {

@@ -88,7 +88,14 @@ Expected<TraceInput> read_file_of_jobs(const std::string& path, const TraceArgum
        .bad_rows = arguments.lenient ? trace::BadRows::Skip : trace::BadRows::Refuse,
        .profiles = *profiles,
        .profile_type = arguments.profile_type});
-  if (!trace) return std::unexpected(trace.error());
+  if (!trace) {
+    Error error = trace.error();
+    if (arguments.format.empty() && error.message.contains(": no column '")) {
+      error.message += "; its first line is taken for one of the format " +
+                       std::string((*format)->name) + ", --format names another";
+    }
+    return std::unexpected(std::move(error));
+  }
   return TraceInput{std::move(*trace), std::string((*format)->name)};
 }
 

@@ -5,6 +5,7 @@
 #include "cli/print/output.hpp"
 #include "cli/print/verbs.hpp"
 #include "cli/study/policy_pages.hpp"
+#include "policy/registry.hpp"
 
 namespace berth::cli {
 
@@ -13,7 +14,9 @@ namespace {
 int print_named(const std::string& name) {
   const auto text = policy_text(name);
   if (text) return print(folded(*text, look_of(STDOUT_FILENO)));
-  return report_usage("policy '" + name + "' is unknown; `berth policies` lists them");
+  const auto chosen = choose(name);
+  return report_usage(chosen ? "policy '" + name + "' has no page; `berth policies` lists them"
+                             : chosen.error().message);
 }
 
 }  // namespace
