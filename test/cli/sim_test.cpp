@@ -69,6 +69,23 @@ TEST_F(Sim, WritesOverNoneOfItsInputsAndNoOutputTwice) {
   EXPECT_FALSE(std::filesystem::exists(one));
 }
 
+TEST_F(Sim, PrintsOneOutputAndNothingElseBehindWhatIsThere) {
+  ASSERT_EQ(sim_small({"--jobs", scratch_ / "jobs.csv"}).exit_code, 0);
+  for (const char* name : {"-", "/dev/stdout"}) {
+    const Ran printed = sim_small({"--jobs", name});
+    EXPECT_EQ(printed.exit_code, 0) << printed.err;
+    EXPECT_EQ(printed.out, test::read_file(scratch_ / "jobs.csv"));
+  }
+  const std::string log = scratch_.write("log", "kept\n");
+  test::run_program("/bin/sh", {"-c", "\"$0\" sim --trace \"$1\" --cluster 1x4 --jobs - >> \"$2\"",
+                                test::program("berth").string(), trace_, log});
+  EXPECT_EQ(test::read_file(log), "kept\n" + test::read_file(scratch_ / "jobs.csv"));
+  EXPECT_EQ(sim_small({"--jobs", "-", "--summary", "-"}).err,
+            "berth: --summary -: is written by --jobs too; name another file\n");
+  EXPECT_EQ(sim_small({"--json", "--jobs", "-"}).err,
+            "berth: --jobs -: is written by --json too; name another file\n");
+}
+
 TEST_F(Sim, SaysThatSeedsOfOneRunAreNoSample) {
   const std::string words = "nothing here is drawn at random";
   EXPECT_THAT(sim_small({"--seeds", "3"}).out, HasSubstr(words));

@@ -21,11 +21,14 @@ std::unexpected<Error> io_error(const std::string& path) {
 
 bool is_plain(const std::string& path) { return path != "-" && !path.starts_with("/dev/"); }
 
+bool flushed(std::string_view text, std::FILE* file) {
+  return std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0;
+}
+
 Expected<void> write_to(const std::string& path, std::string_view text) {
   File file(std::fopen(path.c_str(), "wb"));
   if (!file) return io_error(path);
-  const bool written = std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();
-  if (!written || std::fflush(file.get()) != 0) return io_error(path);
+  if (!flushed(text, file.get())) return io_error(path);
   return {};
 }
 
@@ -39,6 +42,8 @@ bool is_same_file(const std::string& one, const std::string& other) {
 }
 
 }  // namespace
+
+bool is_standard_output(std::string_view path) { return path == "-" || path == "/dev/stdout"; }
 
 Expected<std::string> read_file(const std::string& path, std::size_t most) {
   const File file(std::fopen(path.c_str(), "rb"));
@@ -64,7 +69,11 @@ std::string beginning_of(const std::string& path, std::size_t count) {
 }
 
 Expected<void> write_file(const std::string& path, std::string_view text) {
-  if (path == "-") return write_to("/dev/stdout", text);
+  if (is_standard_output(path)) {
+    // Opened by name, a file that it leads to would be cut to nothing, and written from its start.
+    if (flushed(text, stdout)) return {};
+    return io_error("standard output");
+  }
   if (!is_plain(path)) return write_to(path, text);
   const std::string beside = path + ".part";
   if (auto written = write_to(beside, text); !written) {
@@ -85,7 +94,8 @@ Expected<void> check_apart(std::span<const NamedFile> inputs, std::span<const Na
     }
     for (const NamedFile& other : outputs) {
       if (&other == &output) break;
-      if (!is_same_file(output.path, other.path)) continue;
+      const bool both_print = is_standard_output(output.path) && is_standard_output(other.path);
+      if (!both_print && !is_same_file(output.path, other.path)) continue;
       return fail(ErrorCode::InvalidArgument, std::string(output.by) + " " + output.path +
                                                   ": is written by " + std::string(other.by) +
                                                   " too; name another file");

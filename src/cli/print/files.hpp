@@ -15,8 +15,11 @@ Expected<std::string> read_file(const std::string& path, std::size_t most);
 /// Its first bytes, at most `count`; none if it is not a plain file, which can be read only once.
 std::string beginning_of(const std::string& path, std::size_t count);
 
-/// Writes beside the file and renames, so that a reader sees the old text or the new; `-` is
-/// standard output.
+/// `-`, or its name below /dev.
+bool is_standard_output(std::string_view path);
+
+/// Writes beside the file and renames, so that a reader sees the old text or the new; on standard
+/// output behind what is there.
 /// Errors: Io naming the file and the system's reason.
 Expected<void> write_file(const std::string& path, std::string_view text);
 

@@ -209,7 +209,8 @@ Expected<void> check_files(const ReplayArguments& arguments, const Outputs& outp
                                    {"the cluster", arguments.cluster},
                                    {"--profiles", arguments.how.profiles}};
   for (const std::string& speeds : arguments.machine.speeds) inputs.push_back({"--speeds", speeds});
-  const auto written = std::to_array<NamedFile>({{"--jobs", outputs.jobs},
+  const auto written = std::to_array<NamedFile>({{"--json", arguments.json ? "-" : ""},
+                                                 {"--jobs", outputs.jobs},
                                                  {"--summary", outputs.summary},
                                                  {"--timeline", outputs.timeline},
                                                  {"--report", outputs.report}});
@@ -223,6 +224,11 @@ Expected<void> write_if_named(const std::string& path, Text text) {
 }
 
 }  // namespace
+
+bool Outputs::print() const {
+  return std::ranges::any_of(std::to_array({&jobs, &summary, &timeline, &report}),
+                             [](const std::string* path) { return is_standard_output(*path); });
+}
 
 Expected<Experiment> run_experiment(const ReplayArguments& arguments, const Outputs& outputs,
                                     const Plan& plan) {

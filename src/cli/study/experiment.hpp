@@ -17,6 +17,9 @@ struct Outputs {
   std::string summary;
   std::string timeline;  ///< Of the first way and seed.
   std::string report;
+
+  /// True if one of them goes to standard output, which then has nothing else: a program reads it.
+  bool print() const;
 };
 
 /// A way that has no figures.

@@ -134,6 +134,12 @@ Expected<std::vector<Way>> ways_named(const CompareArguments& arguments) {
   return ways;
 }
 
+std::string compared_text(const Experiment& experiment, const ReplayArguments& arguments) {
+  if (arguments.json) return summary_of(experiment, Policies::Several);
+  return table_of(experiment) + notes_of(experiment) + predictions_of(experiment.runs) +
+         groups_text(experiment, arguments.by);
+}
+
 int compare(const CompareArguments& arguments) {
   auto ways = ways_named(arguments);  // before hours are spent
   if (!ways) return report(ways.error());
@@ -146,10 +152,8 @@ int compare(const CompareArguments& arguments) {
   if (auto done = write_outputs(*experiment, arguments.outputs, Policies::Several); !done) {
     return report(done.error());
   }
-  const int printed = arguments.replay.json ? print(summary_of(*experiment, Policies::Several))
-                                            : print(table_of(*experiment) + notes_of(*experiment) +
-                                                    predictions_of(experiment->runs) +
-                                                    groups_text(*experiment, arguments.replay.by));
+  const int printed =
+      arguments.outputs.print() ? 0 : print(compared_text(*experiment, arguments.replay));
   if (printed != 0 || experiment->failures.empty()) return printed;
   return report_failure(std::to_string(experiment->failures.size()) + " of " +
                         std::to_string(ways_asked) + " policies have no figures");

@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <array>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -64,7 +65,7 @@ int simulate(const SimArguments& arguments) {
   if (auto done = write_outputs(*experiment, arguments.outputs, Policies::One); !done) {
     return report(done.error());
   }
-  return print(shown_text(*experiment, arguments));
+  return arguments.outputs.print() ? 0 : print(shown_text(*experiment, arguments));
 }
 
 std::string counted(std::int64_t count, const char* one, const char* many) {
@@ -74,8 +75,9 @@ std::string counted(std::int64_t count, const char* one, const char* many) {
 int verify(const SimArguments& arguments) {
   const std::string& path = arguments.verify;
   const NamedFile verified{"--verify", path};
-  const NamedFile jobs{"--jobs", arguments.outputs.jobs};
-  if (auto apart = check_apart({&verified, 1}, {&jobs, 1}); !apart) return report(apart.error());
+  const auto written = std::to_array<NamedFile>(
+      {{"--json", arguments.replay.json ? "-" : ""}, {"--jobs", arguments.outputs.jobs}});
+  if (auto apart = check_apart({&verified, 1}, written); !apart) return report(apart.error());
   journal::Recorded recorded;
   const auto done = journal::verify(
       path, [&](Instant now, std::span<const Input> inputs, const Effects& effects) {
@@ -83,9 +85,10 @@ int verify(const SimArguments& arguments) {
       });
   if (!done) return report_failure(done.error().message);
   if (!arguments.outputs.jobs.empty()) {
-    auto written = write_file(arguments.outputs.jobs, recorded.csv());
-    if (!written) return report_failure(written.error().message);
+    auto done_writing = write_file(arguments.outputs.jobs, recorded.csv());
+    if (!done_writing) return report_failure(done_writing.error().message);
   }
+  if (arguments.outputs.print()) return 0;
   if (arguments.replay.json) {
     return print(json_text({{"journal", path},
                             {"segments", done->segments},
