@@ -69,6 +69,28 @@ TEST_F(Sim, WritesOverNoneOfItsInputsAndNoOutputTwice) {
   EXPECT_FALSE(std::filesystem::exists(one));
 }
 
+TEST_F(Sim, WritesOverNoFileThatAnOptionNames) {
+  const std::string file = scratch_.write("f.csv", "job,seconds\n10,1\n9,1\n2,1\n");
+  for (const std::string option : {"--estimates", "--limits", "--weights", "--virtual-clusters",
+                                   "--service", "--vram-model", "--speeds"}) {
+    const Ran ran = sim_small({option, file, "--jobs", file});
+    EXPECT_EQ(ran.exit_code, kBadUsage) << option;
+    EXPECT_EQ(ran.err, "berth: --jobs " + file + ": is " + option +
+                           ", which would be lost; name another file\n");
+  }
+  const Ran folder = sim_small({"--profiles", scratch_.path().string(), "--jobs", file});
+  EXPECT_THAT(folder.err, HasSubstr(": is of --profiles, which would be lost"));
+  trace_ = scratch_.write("jobs.csv.part", kTrace);  // what jobs.csv is until it is whole
+  EXPECT_EQ(sim_small({"--jobs", scratch_ / "jobs.csv"}).exit_code, kBadUsage);
+  EXPECT_EQ(test::read_file(trace_), kTrace);
+  const Ran part = sim_small({"--jobs", scratch_ / "one.part", "--summary", scratch_ / "one"});
+  EXPECT_THAT(part.err, HasSubstr(": is written by --jobs too; name another file\n"));
+  const Ran input = test::run_program(
+      "/bin/sh", {"-c", "\"$0\" sim --trace - --cluster 1x4 --jobs \"$1\" < \"$1\"",
+                  test::program("berth").string(), trace_});
+  EXPECT_THAT(input.err, HasSubstr(": is the trace, which would be lost; name another file\n"));
+}
+
 TEST_F(Sim, PrintsOneOutputAndNothingElseBehindWhatIsThere) {
   ASSERT_EQ(sim_small({"--jobs", scratch_ / "jobs.csv"}).exit_code, 0);
   for (const char* name : {"-", "/dev/stdout"}) {

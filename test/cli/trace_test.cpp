@@ -242,6 +242,9 @@ TEST_F(Trace, IsNotReplacedByWhatIsMadeOfIt) {
   EXPECT_EQ(ran.exit_code, kBadUsage);
   EXPECT_THAT(ran.err, HasSubstr("is the trace, which would be lost; name another file\n"));
   EXPECT_EQ(read_file(own), text);
+  const std::string mixes = scratch_.write("m.toml", "[[mix]]\nname = \"mine\"\n");
+  const Ran drawn = trace({"generate", "mix", "--mix", "mine", "--mixes", mixes, "--out", mixes});
+  EXPECT_THAT(drawn.err, HasSubstr(": is --mixes, which would be lost; name another file\n"));
   const Ran shown = trace({"convert", own, "--to", "tiresias", "--out", "-"});
   EXPECT_EQ(shown.exit_code, 0) << shown.err;
   EXPECT_THAT(shown.out, HasSubstr("job_id,num_gpu,"));

@@ -32,13 +32,32 @@ Expected<void> write_to(const std::string& path, std::string_view text) {
   return {};
 }
 
+/// What an output is until it is whole.
+std::string part_of(const std::string& path) { return path + ".part"; }
+
+/// Of a file that is there, by whatever path: a word such as `exact` names none.
+bool replaces(const std::string& output, const std::string& input) {
+  if (output.empty() || !is_plain(output)) return false;
+  const std::string read = input == "-" ? "/dev/stdin" : input;
+  std::error_code failed;
+  return std::filesystem::equivalent(output, read, failed) ||
+         std::filesystem::equivalent(part_of(output), read, failed);
+}
+
 /// Files that are there are compared by what they are, others by their paths.
 bool is_same_file(const std::string& one, const std::string& other) {
-  if (one.empty() || other.empty() || !is_plain(one)) return false;
   std::error_code failed;
   if (std::filesystem::equivalent(one, other, failed)) return true;
   const auto path = std::filesystem::weakly_canonical(one, failed);
   return !failed && path == std::filesystem::weakly_canonical(other, failed) && !failed;
+}
+
+/// As outputs.
+bool collide(const std::string& one, const std::string& other) {
+  if (one.empty() || other.empty()) return false;
+  if (is_standard_output(one)) return is_standard_output(other);
+  return is_plain(one) && (is_same_file(one, other) || is_same_file(part_of(one), other) ||
+                           is_same_file(one, part_of(other)));
 }
 
 }  // namespace
@@ -75,7 +94,7 @@ Expected<void> write_file(const std::string& path, std::string_view text) {
     return io_error("standard output");
   }
   if (!is_plain(path)) return write_to(path, text);
-  const std::string beside = path + ".part";
+  const std::string beside = part_of(path);
   if (auto written = write_to(beside, text); !written) {
     std::remove(beside.c_str());
     return fail(ErrorCode::Io, path + ": " + std::strerror(errno));
@@ -87,15 +106,14 @@ Expected<void> write_file(const std::string& path, std::string_view text) {
 Expected<void> check_apart(std::span<const NamedFile> inputs, std::span<const NamedFile> outputs) {
   for (const NamedFile& output : outputs) {
     for (const NamedFile& input : inputs) {
-      if (!is_same_file(output.path, input.path)) continue;
+      if (!replaces(output.path, input.path)) continue;
       return fail(ErrorCode::InvalidArgument, std::string(output.by) + " " + output.path + ": is " +
                                                   std::string(input.by) +
                                                   ", which would be lost; name another file");
     }
     for (const NamedFile& other : outputs) {
       if (&other == &output) break;
-      const bool both_print = is_standard_output(output.path) && is_standard_output(other.path);
-      if (!both_print && !is_same_file(output.path, other.path)) continue;
+      if (!collide(output.path, other.path)) continue;
       return fail(ErrorCode::InvalidArgument, std::string(output.by) + " " + output.path +
                                                   ": is written by " + std::string(other.by) +
                                                   " too; name another file");

@@ -205,9 +205,13 @@ nlohmann::ordered_json json_of(const Experiment& experiment, const sim::PageRun&
 }
 
 Expected<void> check_files(const ReplayArguments& arguments, const Outputs& outputs) {
-  std::vector<NamedFile> inputs = {{"the trace", arguments.trace},
-                                   {"the cluster", arguments.cluster},
-                                   {"--profiles", arguments.how.profiles}};
+  std::vector<NamedFile> inputs = inputs_of(arguments.trace, arguments.how);
+  inputs.insert(inputs.end(), {{"the cluster", arguments.cluster},
+                               {"--service", arguments.service},
+                               {"--weights", arguments.weights},
+                               {"--virtual-clusters", arguments.virtual_clusters},
+                               {"--estimates", arguments.estimates},
+                               {"--limits", arguments.limits}});
   for (const std::string& speeds : arguments.machine.speeds) inputs.push_back({"--speeds", speeds});
   const auto written = std::to_array<NamedFile>({{"--json", arguments.json ? "-" : ""},
                                                  {"--jobs", outputs.jobs},

@@ -52,24 +52,29 @@ Expected<std::vector<fs::path>> files_in(const std::string& folder) {
 }
 
 /// One file, or those of a folder that are tables.
-Expected<std::vector<trace::Profile>> read_profiles(const std::string& path) {
+Expected<std::vector<fs::path>> profiles_at(const std::string& path) {
   if (path.empty()) return {};
-  std::vector<fs::path> files = {path};
-  fs::path above = files.front().parent_path();
-  if (std::error_code error; fs::is_directory(path, error)) {
-    auto found = files_in(path);
-    if (!found) return std::unexpected(found.error());
-    files = std::move(*found);
-    above = path;
-  }
+  if (std::error_code error; !fs::is_directory(path, error)) return std::vector<fs::path>{path};
+  auto files = files_in(path);
+  if (!files || files->size() < 2) return files;
+  std::erase_if(*files, [](const fs::path& file) {
+    const std::string name = unpacked_name(file.string());
+    return !name.ends_with(".csv") && !name.ends_with(".rad");
+  });
+  return files;
+}
+
+Expected<std::vector<trace::Profile>> read_profiles(const std::string& path) {
+  const auto files = profiles_at(path);
+  if (!files) return std::unexpected(files.error());
+  std::error_code error;
+  const fs::path above =
+      fs::is_directory(path, error) ? fs::path(path) : fs::path(path).parent_path();
   std::vector<trace::Profile> profiles;
-  for (const fs::path& file : files) {
-    std::string name = unpacked_name(file.lexically_relative(above).string());
-    const bool is_table = name.ends_with(".csv") || name.ends_with(".rad");
-    if (files.size() > 1 && !is_table) continue;
+  for (const fs::path& file : *files) {
     auto text = read_text(file.string());
     if (!text) return std::unexpected(text.error());
-    profiles.push_back({std::move(name), std::move(*text)});
+    profiles.push_back({unpacked_name(file.lexically_relative(above).string()), std::move(*text)});
   }
   return profiles;
 }
@@ -159,6 +164,14 @@ void add_trace_options(CLI::App& verb, TraceArguments& arguments) {
                   "folder of Sia's or CARMA's tables.");
   verb.add_option("--profile-type", arguments.profile_type,
                   "The GPU type in the profiles; v100 for gavel, aws (T4) for sia.");
+}
+
+std::vector<NamedFile> inputs_of(const std::string& path, const TraceArguments& arguments) {
+  std::vector<NamedFile> inputs = {{"the trace", path}, {"--vram-model", arguments.vram_model}};
+  const auto profiles = profiles_at(arguments.profiles);
+  if (!profiles) return inputs;  // as reading them will say
+  for (const fs::path& file : *profiles) inputs.push_back({"of --profiles", file.string()});
+  return inputs;
 }
 
 Expected<TraceInput> read_trace_file(const std::string& path, const TraceArguments& arguments) {

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "cli/print/files.hpp"
 #include "core/base/error.hpp"
 #include "core/cluster.hpp"
 #include "trace/formats.hpp"
@@ -31,6 +33,9 @@ struct TraceInput {
   trace::Trace trace;
   std::string format;
 };
+
+/// The files that are read for it, of those that can be told before; for check_apart().
+std::vector<NamedFile> inputs_of(const std::string& path, const TraceArguments& arguments);
 
 /// Prints skipped bad rows on standard error; draws nothing. Errors: of reading each
 /// file, naming it; BadData for a trace without jobs.

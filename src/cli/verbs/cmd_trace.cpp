@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <map>
 #include <set>
@@ -171,10 +172,9 @@ Expected<void> write_trace(trace::Trace trace, const std::string& format, const 
 
 Expected<void> convert(const ConvertArguments& arguments) {
   if (auto writer = writer_of(arguments.to); !writer) return std::unexpected(writer.error());
-  const auto read = std::to_array<NamedFile>(
-      {{"the trace", arguments.file}, {"--profiles", arguments.trace.profiles}});
   const NamedFile written{"--out", arguments.out};
-  if (auto apart = check_apart(read, {&written, 1}); !apart) return apart;
+  const auto apart = check_apart(inputs_of(arguments.file, arguments.trace), {&written, 1});
+  if (!apart) return apart;
   auto input = read_trace(arguments.file, arguments.trace, arguments.seed);
   if (!input) return std::unexpected(input.error());
   return write_trace(std::move(input->trace), arguments.to, arguments.out);
@@ -253,6 +253,11 @@ Expected<trace::Trace> generated(const GenerateArguments& arguments) {
 
 Expected<void> generate(const GenerateArguments& arguments) {
   if (auto writer = writer_of(arguments.to); !writer) return std::unexpected(writer.error());
+  const auto read = std::to_array<NamedFile>({{"--mixes", arguments.mix.files.mixes},
+                                              {"--workloads", arguments.mix.files.workloads},
+                                              {"--cluster", arguments.mix.cluster}});
+  const NamedFile written{"--out", arguments.out};
+  if (auto apart = check_apart(read, {&written, 1}); !apart) return apart;
   auto trace = generated(arguments);
   if (!trace) return std::unexpected(trace.error());
   return write_trace(std::move(*trace), arguments.to, arguments.out);
