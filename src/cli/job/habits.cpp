@@ -51,9 +51,9 @@ void warn_of_counts(const std::string& text, int gpus, std::vector<std::string>&
   for_each_after(text, "cuda:", [&](std::string_view value) {
     const auto index = number_at(value);
     if (!index || *index < gpus) return;
-    warnings.push_back("cuda:" + std::to_string(*index) + ": a job that asks for " + asked +
-                       " sees " + (gpus == 1 ? "cuda:0 alone" : "cuda:0 and those after it") +
-                       ", whichever it gets");
+    warnings.push_back(
+        "cuda:" + std::to_string(*index) + ": a job that asks for " + asked + " sees cuda:0" +
+        (gpus == 1 ? " alone" : " to cuda:" + std::to_string(gpus - 1)) + ", whichever it gets");
   });
 }
 

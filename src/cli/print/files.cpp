@@ -25,8 +25,8 @@ bool flushed(std::string_view text, std::FILE* file) {
   return std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0;
 }
 
-Expected<void> write_to(const std::string& path, std::string_view text) {
-  File file(std::fopen(path.c_str(), "wb"));
+Expected<void> write_to(const std::string& path, std::string_view text, const char* mode) {
+  File file(std::fopen(path.c_str(), mode));
   if (!file) return io_error(path);
   if (!flushed(text, file.get())) return io_error(path);
   return {};
@@ -89,13 +89,13 @@ std::string beginning_of(const std::string& path, std::size_t count) {
 
 Expected<void> write_file(const std::string& path, std::string_view text) {
   if (is_standard_output(path)) {
-    // Opened by name, a file that it leads to would be cut to nothing, and written from its start.
     if (flushed(text, stdout)) return {};
     return io_error("standard output");
   }
-  if (!is_plain(path)) return write_to(path, text);
+  // Appended: /dev/fd/3 may lead to a file, which else would be cut to nothing.
+  if (!is_plain(path)) return write_to(path, text, "ab");
   const std::string beside = part_of(path);
-  if (auto written = write_to(beside, text); !written) {
+  if (auto written = write_to(beside, text, "wb"); !written) {
     std::remove(beside.c_str());
     return fail(ErrorCode::Io, path + ": " + std::strerror(errno));
   }

@@ -67,8 +67,10 @@ std::string notes_of(const Experiment& experiment) {
   std::string text;
   const sim::Metrics& first = experiment.runs.front().metrics;
   if (experiment.seeds.size() > 1) {
-    text += "means of " + std::to_string(experiment.seeds.size()) +
-            " seeds, with 95 % confidence intervals\n" + draws_nothing_text(experiment);
+    const std::string none = draws_nothing_text(experiment);
+    text += !none.empty() ? none
+                          : "means of " + std::to_string(experiment.seeds.size()) +
+                                " seeds, with 95 % confidence intervals\n";
   }
   text += same_of(experiment);
   if (first.arriving) {

@@ -49,8 +49,11 @@ std::string shown_text(const Experiment& experiment, const SimArguments& argumen
   }
   text += sim::summary_table(run.names, run.metrics);
   if (experiment.seeds.size() > 1) {
-    text += "\nover all seeds, with 95 % confidence intervals (* while jobs arrive):\n" +
-            seeds_text(run) + draws_nothing_text(experiment);
+    const std::string none = draws_nothing_text(experiment);
+    text += !none.empty() ? "\n" + none
+                          : "\nover all seeds, with 95 % confidence intervals (* while jobs "
+                            "arrive):\n" +
+                                seeds_text(run);
   }
   return text + groups_text(experiment, arguments.replay.by);
 }

@@ -38,6 +38,8 @@ TEST(Habits, OfLaunchersAreComparedWithTheGpusThatAreAsked) {
   EXPECT_THAT(
       warned({"python", "train.py", "--device", "cuda:1"}),
       ElementsAre("cuda:1: a job that asks for 1 GPU sees cuda:0 alone, whichever it gets"));
+  EXPECT_THAT(warned({"python", "train.py", "--device=cuda:5"}, "2"),
+              ElementsAre(HasSubstr("sees cuda:0 to cuda:1, whichever it gets")));
   EXPECT_THAT(warned({"env", "CUDA_VISIBLE_DEVICES=1", "python", "train.py"}),
               ElementsAre(HasSubstr("leads past the GPU that the job gets")));
   for (const char* const gpus : {"0", "4", "2-4"}) {
