@@ -415,9 +415,10 @@ class Attendance {
 
   void read_keys() {
     std::array<char, 4096> bytes;
-    const ssize_t got = read(STDIN_FILENO, bytes.data(), bytes.size());
-    if (got <= 0) return eager_.reset();
-    const auto sorted = keys_.take({bytes.data(), static_cast<std::size_t>(got)});
+    const auto got = read_in_front(STDIN_FILENO, bytes);
+    if (!got) return;
+    if (*got == 0) return eager_.reset();
+    const auto sorted = keys_.take({bytes.data(), *got});
     if (comes_later()) return relay_ && sorted.detaches ? relay_->detach() : void();
     typed_ahead_ += sorted.for_job;
     if (sorted.detaches) leaving_.emplace(place_.socket, job_target(job_, "/leave"));

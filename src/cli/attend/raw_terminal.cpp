@@ -3,10 +3,13 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cerrno>
+
+#include "cli/ask/for_later.hpp"
+
 namespace berth::cli {
 
-TerminalMode::TerminalMode(int descriptor, Keys keys)
-    : descriptor_(descriptor), keys_(keys), known_(tcgetattr(descriptor, &before_) == 0) {
+TerminalMode::TerminalMode(int descriptor, Keys keys) : descriptor_(descriptor), keys_(keys) {
   enter();
 }
 
@@ -16,8 +19,11 @@ TerminalMode::~TerminalMode() {
 }
 
 void TerminalMode::enter() {
-  is_in_ = known_ && is_foreground(descriptor_);
-  if (!is_in_) return;
+  is_in_ = false;
+  if (!is_foreground(descriptor_)) return;
+  if (!known_) known_ = tcgetattr(descriptor_, &before_) == 0;
+  if (!known_) return;
+  is_in_ = true;
   termios mode = before_;
   if (keys_ == Keys::Raw) {
     cfmakeraw(&mode);
@@ -30,9 +36,11 @@ void TerminalMode::enter() {
 }
 
 void TerminalMode::follow() {
-  const bool is_in_front = known_ && is_foreground(descriptor_);
-  if (is_in_front && !is_in_) return enter();
-  is_in_ = is_in_front;
+  if (!is_foreground(descriptor_)) {
+    is_in_ = false;
+  } else if (!is_in_) {
+    enter();
+  }
 }
 
 TerminalSize size_of(int descriptor) {
@@ -44,6 +52,14 @@ TerminalSize size_of(int descriptor) {
 
 bool is_foreground(int descriptor) {
   return isatty(descriptor) == 0 || tcgetpgrp(descriptor) == getpgrp();
+}
+
+std::optional<std::size_t> read_in_front(int descriptor, std::span<char> bytes) {
+  if (!is_foreground(descriptor)) return std::nullopt;
+  const ssize_t got = read(descriptor, bytes.data(), bytes.size());
+  if (got >= 0) return static_cast<std::size_t>(got);
+  if (is_for_later(errno) || !is_foreground(descriptor)) return std::nullopt;
+  return 0;
 }
 
 }  // namespace berth::cli

@@ -4,7 +4,10 @@
 #include <sys/types.h>
 #include <termios.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 
 namespace berth::cli {
 
@@ -27,14 +30,12 @@ class TerminalMode {
   void enter();
   /// Enters if this is in front and was not.
   void follow();
-  /// Whether this was in front when it last entered or followed.
-  bool is_in() const { return is_in_; }
 
  private:
   int descriptor_;
   Keys keys_;
-  termios before_{};
-  bool known_;
+  termios before_{};    ///< As it was when this first was in front: before, it is another's.
+  bool known_ = false;  ///< What it was.
   bool is_in_ = false;
 };
 
@@ -46,5 +47,10 @@ TerminalSize size_of(int descriptor);
 
 /// False for a terminal whose keys another process group gets: reading it would stop this process.
 bool is_foreground(int descriptor);
+
+/// What is typed, also from a pipe or a file; 0 at the end of it. That there is something to read
+/// may have been seen before a shell put this into the background: then, as when nothing is there,
+/// nullopt, without a stop. Requires: SIGTTIN is blocked.
+std::optional<std::size_t> read_in_front(int descriptor, std::span<char> bytes);
 
 }  // namespace berth::cli

@@ -162,10 +162,10 @@ void Relay::take(const shim::Frame& frame) {
 
 void Relay::read_input() {
   std::array<char, 32 * 1024> bytes;
-  const ssize_t got = read(STDIN_FILENO, bytes.data(), bytes.size());
-  if (got < 0 && is_for_later(errno)) return;
-  if (got <= 0) return end_input();
-  const std::string_view typed(bytes.data(), static_cast<std::size_t>(got));
+  const auto got = read_in_front(STDIN_FILENO, bytes);
+  if (!got) return;
+  if (*got == 0) return end_input();
+  const std::string_view typed(bytes.data(), *got);
   std::string passed(typed);
   if (keys_) {
     DetachKeys::Typed sorted = keys_->take(typed);

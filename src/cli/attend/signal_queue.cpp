@@ -14,7 +14,9 @@ SignalQueue::SignalQueue() {
     sigaction(signal, nullptr, &inherited);
     if (inherited.sa_handler != SIG_IGN) sigaddset(&wanted, signal);
   }
-  sigprocmask(SIG_BLOCK, &wanted, &before_);
+  sigset_t blocked = wanted;
+  sigaddset(&blocked, SIGTTIN);
+  sigprocmask(SIG_BLOCK, &blocked, &before_);
   struct sigaction ignore{};
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &ignore, &pipe_before_);

@@ -21,7 +21,8 @@ struct QueuedSignal {
 class SignalQueue {
  public:
   /// SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH and SIGCONT; SIGPIPE is ignored
-  /// meanwhile. One that this process was started to ignore, as by nohup, stays ignored.
+  /// meanwhile, and SIGTTIN blocked for read_in_front(). One that this process was started to
+  /// ignore, as by nohup, stays ignored.
   SignalQueue();
   ~SignalQueue();
   SignalQueue(const SignalQueue&) = delete;
