@@ -113,7 +113,7 @@ Expected<Tasks> read_tasks(const Profile& profile, const std::vector<Run>& runs)
     Task task{.gpus = row.gpus(gpus),
               .duration = time_of(runs, row.text(script), row.text(arguments)),
               .script = std::string(row.text(script))};
-    if (!row.text(peak).empty()) task.vram = Bytes(row.integer(peak, 1, kMostTaskMiB) << 20);
+    if (!row.is_missing(peak)) task.vram = Bytes(row.integer(peak, 1, kMostTaskMiB) << 20);
     tasks[row.name(file)] = std::move(task);
   });
   if (!done) return std::unexpected(done.error());

@@ -10,6 +10,7 @@ namespace {
 constexpr std::int64_t kMaxSeconds = 100LL * 366 * 24 * 3600;  // a century; sums stay exact
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr std::size_t kMostShown = 60;
+constexpr std::int64_t kMostShift = 40;  ///< Of a decimal point; no number here is that large.
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
@@ -27,13 +28,36 @@ std::optional<std::int64_t> to_integer(std::string_view text) {
   return value;
 }
 
+/// `1.5e-3` as `0.0015`: the exponent only moves the point. Nothing for what is not a number without
+/// a sign and with an exponent.
+std::optional<std::string> without_exponent(std::string_view text) {
+  const std::size_t at = text.find_first_of("eE");
+  if (at == text.npos) return std::nullopt;
+  const std::string_view mantissa = text.substr(0, at);
+  std::string_view power = text.substr(at + 1);
+  if (power.starts_with('+') && !power.starts_with("+-")) power.remove_prefix(1);
+  const auto shift = to_integer(power);
+  const std::size_t dot = std::min(mantissa.find('.'), mantissa.size());
+  if (!shift || *shift < -kMostShift || *shift > kMostShift || dot == 0) return std::nullopt;
+  std::string digits(mantissa);
+  if (dot < digits.size()) digits.erase(dot, 1);
+  if (digits.find_first_not_of("0123456789") != digits.npos) return std::nullopt;
+  const std::int64_t point = static_cast<std::int64_t>(dot) + *shift;
+  if (point < 1) return "0." + std::string(static_cast<std::size_t>(-point), '0') + digits;
+  const auto whole = static_cast<std::size_t>(point);
+  if (whole > digits.size()) digits.append(whole - digits.size(), '0');
+  return digits.insert(whole, ".");
+}
+
 struct Decimal {
   std::int64_t whole = 0;
   std::int64_t millionths = 0;  ///< Further decimals are cut.
 };
 
-/// Nothing for what is not a number without a sign or an exponent.
+/// Nothing for what is not a number without a sign.
 std::optional<Decimal> decimal(std::string_view text) {
+  const auto plain = without_exponent(text);
+  if (plain) text = *plain;
   const std::size_t dot = text.find('.');
   const auto whole = to_integer(text.substr(0, dot));
   if (!whole || text.front() == '-') return std::nullopt;
@@ -173,9 +197,15 @@ Error Csv::error(std::size_t column, std::string_view expected) const {
                                   shown(fields_[column]) + "', expected " + std::string(expected)};
 }
 
-Expected<std::int64_t> Csv::integer(std::size_t column, std::int64_t low, std::int64_t high) const {
-  // pandas writes `2.0` where another row of the column has none.
+bool Csv::is_missing(std::size_t column) const {
   const std::string_view text = fields_[column];
+  return text.empty() || text == "nan" || text == "NaN" || text == "NA";
+}
+
+Expected<std::int64_t> Csv::integer(std::size_t column, std::int64_t low, std::int64_t high) const {
+  // pandas writes `2.0` where another row of the column has none, and `1e+16` for large ones.
+  const auto plain = without_exponent(fields_[column]);
+  const std::string_view text = plain ? std::string_view(*plain) : fields_[column];
   const std::size_t point = text.find('.');
   const bool is_whole = point == text.npos || text.find_first_not_of('0', point + 1) == text.npos;
   const auto value = to_integer(is_whole ? text.substr(0, point) : text);

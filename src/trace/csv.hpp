@@ -25,7 +25,8 @@ inline constexpr TimeUnit kSeconds{seconds(1), "seconds"};
 inline constexpr TimeUnit kMilliseconds{Duration(1000), "milliseconds"};
 inline constexpr TimeUnit kMinutes{minutes(1), "minutes"};
 
-/// A decimal number of seconds from 0 to a century, to the microsecond; nothing for another text.
+/// A decimal number of seconds from 0 to a century, to the microsecond, perhaps with an exponent;
+/// nothing for another text.
 std::optional<Duration> parse_seconds(std::string_view text);
 
 struct Layout {
@@ -62,7 +63,9 @@ class Csv {
   Expected<bool> next();
 
   std::string_view field(std::size_t column) const { return fields_[column]; }
-  /// Errors: BadData unless the field is an integer in [low, high].
+  /// Empty, or as pandas and R write it: `nan`, `NaN`, `NA`.
+  bool is_missing(std::size_t column) const;
+  /// `2`, and as pandas writes it `2.0` or `2e+00`. Errors: BadData unless in [low, high].
   Expected<std::int64_t> integer(std::size_t column, std::int64_t low, std::int64_t high) const;
   /// Errors: BadData unless the field is a decimal number from 0 to `most`.
   Expected<std::int64_t> millionths(std::size_t column, std::int64_t most) const;

@@ -50,10 +50,14 @@ struct NativeColumns {
 
 /// A number that may be missing, with its column or without.
 std::int64_t optional_integer(Row& row, std::optional<std::size_t> column, std::int64_t high) {
-  return column && !row.text(*column).empty() ? row.integer(*column, 0, high) : 0;
+  return !row.is_missing(column) ? row.integer(*column, 0, high) : 0;
 }
 Duration optional_time(Row& row, std::optional<std::size_t> column, Duration otherwise) {
-  return column && !row.text(*column).empty() ? row.duration(*column) : otherwise;
+  return !row.is_missing(column) ? row.duration(*column) : otherwise;
+}
+
+std::vector<std::string> optional_names(Row& row, std::optional<std::size_t> column) {
+  return names_between(row.is_missing(column) ? "" : row.text(column), '|');
 }
 
 void read_request(Row& row, const NativeColumns& columns, Request& request) {
@@ -83,15 +87,14 @@ void read_range(Row& row, const NativeColumns& columns, GpuRequest& gpu) {
 }
 
 void read_class(Row& row, std::optional<std::size_t> column, JobSpec& spec) {
-  const std::string_view word = row.text(column);
-  if (word.empty()) return;
-  const auto known = from_word<DurationClass>(word);
+  if (row.is_missing(column)) return;
+  const auto known = from_word<DurationClass>(row.text(column));
   if (!known) return row.refuse(*column, "one of " + all_words<DurationClass>());
   spec.duration_class = *known;
 }
 
 void read_use(Row& row, std::optional<std::size_t> column, TraceJob& job) {
-  if (row.text(column).empty()) return;
+  if (row.is_missing(column)) return;
   auto curve = parse_use_curve(row.text(column));
   if (!curve) {
     return row.refuse(*column, "at most " + std::to_string(UseCurve::kMostPoints) +
@@ -112,15 +115,15 @@ std::optional<TraceJob> job_of(Row& row, const NativeColumns& columns) {
   if (deadline != kForever) job.spec.deadline = kStart + deadline;
   job.user = row.text(columns.user);
   job.model = row.text(columns.model);
-  job.types = names_between(row.text(columns.types), '|');
-  job.after = names_between(row.text(columns.after), '|');
+  job.types = optional_names(row, columns.types);
+  job.after = optional_names(row, columns.after);
   job.batch = optional_integer(row, columns.batch, Scaling::kMostBatch);
   job.spec.group = std::string(row.text(columns.group));
   read_range(row, columns, job.spec.request.gpu);
   read_class(row, columns.duration_class, job.spec);
   job.spec.retries =
       static_cast<std::int32_t>(optional_integer(row, columns.retries, limits::kMostRetries));
-  if (!row.text(columns.duty).empty()) job.duty = GpuMilli(row.integer(*columns.duty, 0, 1000));
+  if (!row.is_missing(columns.duty)) job.duty = GpuMilli(row.integer(*columns.duty, 0, 1000));
   read_use(row, columns.use, job);
   return job;
 }

@@ -63,7 +63,7 @@ void read_request(Row& row, const PodColumns& columns, TraceJob& job) {
 void read_times(Row& row, const PodColumns& columns, TraceJob& job) {
   job.submit = kStart + row.duration(*columns.created);
   const Instant end = kStart + row.duration(*columns.deleted);
-  const bool ran = columns.scheduled && !row.text(*columns.scheduled).empty();
+  const bool ran = !row.is_missing(columns.scheduled);
   const Instant start = ran ? kStart + row.duration(*columns.scheduled) : job.submit;
   if (end < start) row.refuse(*columns.deleted, "a time not before the pod's start");
   job.duration = end - start;

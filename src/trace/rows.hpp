@@ -49,6 +49,10 @@ class Row {
   std::string_view text(std::size_t column) const { return csv_.field(column); }
   /// "" where there is no such column.
   std::string_view text(std::optional<std::size_t> column) const;
+  /// True where there is no such column too.
+  bool is_missing(std::optional<std::size_t> column) const {
+    return !column || csv_.is_missing(*column);
+  }
   std::string name(std::size_t column);  ///< Not empty, no control characters.
   std::int64_t integer(std::size_t column, std::int64_t low, std::int64_t high);
   std::int64_t millionths(std::size_t column, std::int64_t most);

@@ -316,10 +316,10 @@ struct OwnColumns {
 
 void read_own_speed(Row& row, const OwnColumns& columns, Speeds& into) {
   const std::string model(row.text(columns.model));
-  const auto gpus = row.text(columns.gpus).empty() ? 0 : row.integer(*columns.gpus, 1, kMostGpus);
+  const auto gpus = row.is_missing(columns.gpus) ? 0 : row.integer(*columns.gpus, 1, kMostGpus);
   const Rate rate = speed_of(row, *columns.speed);
-  const bool nodes = !row.text(columns.nodes).empty();
-  const bool type = !row.text(columns.type).empty();
+  const bool nodes = !row.is_missing(columns.nodes);
+  const bool type = !row.is_missing(columns.type);
   const bool beside = !row.text(columns.beside).empty();
   if ((nodes ? 1 : 0) + (type ? 1 : 0) + (beside ? 1 : 0) != 1) {
     return row.refuse(*columns.speed, "a speed in a row that has one of nodes, type and beside");
@@ -335,11 +335,11 @@ void read_own_throughput(Row& row, const OwnColumns& columns, Speeds& into) {
   const std::string model(row.text(columns.model));
   const std::int64_t ppm = row.millionths(*columns.throughput, kMostThroughput);
   if (ppm == 0) return row.refuse(*columns.throughput, "a throughput above 0");
-  if (row.text(columns.gpus).empty()) {
+  if (row.is_missing(columns.gpus)) {
     return row.refuse(*columns.throughput, "a throughput in a row that says on how many GPUs");
   }
   const std::int64_t gpus = row.integer(*columns.gpus, 1, kMostGpus);
-  const bool any = row.text(columns.batch).empty();
+  const bool any = row.is_missing(columns.batch);
   const std::int64_t batch = any ? 0 : row.integer(*columns.batch, 1, Scaling::kMostBatch);
   if (!any && batch < gpus) row.refuse(*columns.batch, "a batch of a sample on each GPU at least");
   if (row.error()) return;
@@ -352,13 +352,13 @@ Expected<void> read_own(Csv& csv, Speeds& into) {
   if (find.error()) return std::unexpected(*find.error());
   return each_row(csv, [&](Row& row) {
     const std::string model(row.text(columns.model));
-    if (!row.text(columns.speed).empty()) read_own_speed(row, columns, into);
-    if (!row.text(columns.throughput).empty()) read_own_throughput(row, columns, into);
-    if (!row.text(columns.utilisation).empty()) {
+    if (!row.is_missing(columns.speed)) read_own_speed(row, columns, into);
+    if (!row.is_missing(columns.throughput)) read_own_throughput(row, columns, into);
+    if (!row.is_missing(columns.utilisation)) {
       into.add_utilisation(model, Rate(row.millionths(*columns.utilisation, 1)));
     }
-    if (!row.text(columns.start).empty()) into.set_start(model, row.duration(*columns.start));
-    if (!row.text(columns.restart).empty()) into.set_restart(model, row.duration(*columns.restart));
+    if (!row.is_missing(columns.start)) into.set_start(model, row.duration(*columns.start));
+    if (!row.is_missing(columns.restart)) into.set_restart(model, row.duration(*columns.restart));
   });
 }
 

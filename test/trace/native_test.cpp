@@ -50,6 +50,19 @@ TEST(Native, ReadsWholeNumbersAsPandasWritesThem) {
   EXPECT_EQ(trace->jobs.front().spec.request.gpu.count, GpuCount(2));
   EXPECT_EQ(trace->jobs.front().spec.request.gpu.vram, Bytes(std::int64_t{8} << 30));
   EXPECT_FALSE(native(std::string(kShort) + "a,0,1,1.5\n"));
+  const auto large = native(
+      "job,submit_seconds,duration_seconds,gpus,vram_bytes,limit_seconds,types,class,after,user\n"
+      "a,0,1.5e+03,1,1e10,nan,NaN,NA,nan,NA\n"
+      "b,0,1,1,nan,60.0,,,,\n");
+  ASSERT_TRUE(large) << large.error().message;
+  const TraceJob& job = large->jobs.front();
+  EXPECT_EQ(job.duration, seconds(1500));
+  EXPECT_EQ(job.spec.request.gpu.vram, Bytes(10'000'000'000));
+  EXPECT_EQ(job.spec.time_limit, kForever);
+  EXPECT_TRUE(job.types.empty() && job.after.empty());
+  EXPECT_EQ(job.user, "NA") << "somebody may be called that";
+  EXPECT_EQ(large->jobs.at(1).spec.request.gpu.sharing, Sharing::Alone);
+  EXPECT_FALSE(native(std::string(kShort) + "a,0,nan,1\n")) << "nothing stands for it";
 }
 
 TEST(Native, MemoryOrAComputeShareMeansSharing) {
