@@ -530,6 +530,12 @@ TEST_F(Sim, RefusesABadClusterShape) {
   EXPECT_THAT(ran.err, HasSubstr("cluster '4x': expected NODESxGPUS"));
 }
 
+TEST_F(Sim, AClusterThatIsNoFileIsToldItsForms) {
+  const Ran ran = sim({"--trace", trace_, "--cluster", "4X8"});
+  EXPECT_EQ(ran.exit_code, kFailed);
+  EXPECT_THAT(ran.err, HasSubstr("4X8: No such file or directory; a cluster is such a file, or "));
+}
+
 TEST_F(Sim, TellsBadUsageFromFailure) {
   EXPECT_EQ(sim({"--cluster", "1x4"}).exit_code, kBadUsage);
   EXPECT_THAT(sim({"--cluster", "1x4"}).err, HasSubstr("--trace is required"));

@@ -203,8 +203,10 @@ Expected<TraceInput> read_trace(const std::string& path, const TraceArguments& a
 Expected<Cluster> read_cluster(const std::string& text) {
   if (trace::is_shape(text)) return trace::parse_cluster(text);
   const auto file = read_text(text);
-  if (!file) return std::unexpected(file.error());
-  return trace::read_cluster(*file, text);
+  if (file) return trace::read_cluster(*file, text);
+  Error error = file.error();
+  error.message += "; a cluster is such a file, or NODESxGPUS as 4x8, or 4x8x80G with their memory";
+  return std::unexpected(std::move(error));
 }
 
 Expected<std::string> read_text(const std::string& path) {
