@@ -28,8 +28,8 @@ std::optional<std::int64_t> to_integer(std::string_view text) {
   return value;
 }
 
-/// `1.5e-3` as `0.0015`: the exponent only moves the point. Nothing for what is not a number without
-/// a sign and with an exponent.
+/// `1.5e-3` as `0.0015`: the exponent only moves the point. Nothing for what has no exponent, has a
+/// sign or is not a number.
 std::optional<std::string> without_exponent(std::string_view text) {
   const std::size_t at = text.find_first_of("eE");
   if (at == text.npos) return std::nullopt;

@@ -85,7 +85,7 @@ TEST(ElasticFlow, NamesWhatIsWrong) {
         {.text = "job_id,submission_time,deadline,num_gpu,duration\n" + row, .file = "e.csv"}));
   };
   EXPECT_THAT(error("x,1,soon,1,5\n"), HasSubstr("e.csv:2: column 'deadline': 'soon'"));
-  EXPECT_THAT(error("x,1,9,1,5e3\n"), HasSubstr("column 'duration': '5e3'"));
+  EXPECT_THAT(error("x,1,9,1,5k\n"), HasSubstr("column 'duration': '5k'"));
   EXPECT_EQ(error_of(read_elasticflow({.text = "job_id,num_gpu,duration\n", .file = "e"})),
             "e:1: no column 'submission_time' in the header");
 }
