@@ -18,6 +18,9 @@ if(BERTH_JUMBO)
 endif()
 target_include_directories(berth_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
 if(BERTH_SANITIZE)
+  # g++ 12 takes no comparison with a null pointer for a constant then.
+  target_compile_definitions(berth_flags INTERFACE
+    $<$<CXX_COMPILER_ID:GNU>:BERTH_POINTERS_ARE_NO_CONSTANTS>)
   target_compile_options(berth_flags INTERFACE
     -fsanitize=${BERTH_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(berth_flags INTERFACE -fsanitize=${BERTH_SANITIZE})

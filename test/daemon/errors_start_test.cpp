@@ -91,6 +91,13 @@ TEST(ErrorsStart, AConfigurationThatOthersMayWriteIsNamed) {
   expect_refused({"--config", file}, kBadUsage, file + ": belongs to uid 65534, must be uid 0's\n");
 }
 
+TEST(ErrorsStart, NoConfigurationIsDevNull) {
+  const auto shown =
+      test::run_program(test::program("berthd"), {"--config", "/dev/null", "--show-config"});
+  EXPECT_EQ(shown.err, "");
+  EXPECT_THAT(shown.out, HasSubstr("policy"));
+}
+
 TEST(ErrorsStart, AStateThatCannotBeIsNamed) {
   expect_refused({"--state", "/dev/null"}, kFailed, "/dev/null: Not a directory\n");
   expect_refused({"--state", "/proc/no/such"}, kFailed, "/proc/no/such: ");

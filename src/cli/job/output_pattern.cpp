@@ -47,14 +47,14 @@ std::optional<std::string> meaning_of(char letter, const PatternFacts& facts) {
 }  // namespace
 
 std::string filled_pattern(std::string_view pattern, const PatternFacts& facts) {
-  constexpr std::string_view kDigits = "0123456789";
+  constexpr std::string_view kPadding = "0123456789";
   std::string filled;
   while (!pattern.empty()) {
     const std::size_t percent = std::min(pattern.find('%'), pattern.size());
     filled += pattern.substr(0, percent);
     pattern.remove_prefix(percent);
     if (pattern.empty()) break;
-    const std::size_t at = pattern.find_first_not_of(kDigits, 1);
+    const std::size_t at = pattern.find_first_not_of(kPadding, 1);
     const auto meaning = at == pattern.npos ? std::nullopt : meaning_of(pattern[at], facts);
     filled += meaning.value_or("%");
     pattern.remove_prefix(meaning ? at + 1 : 1);
