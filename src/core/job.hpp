@@ -133,6 +133,7 @@ struct Job {
   Instant stays_until;             ///< It could not be suspended, and is not preempted before.
   std::uint64_t barred = 0;        ///< As Ask::barred; follows the calendar and the time.
   Duration line_shift{0};          ///< From its submission to its place in line.
+  Bytes in_host{0};                ///< GPU memory that it held when it was told to be suspended.
   Home home = {};                  ///< Where its processes are, if they cannot go on elsewhere.
 
   bool operator==(const Job&) const = default;
@@ -224,6 +225,8 @@ class JobView {
     return job_->since;
   }
 
+  /// GPU memory that it held when it was suspended; 0 if it never was since its start from nothing.
+  Bytes in_host() const { return job_->in_host; }
   std::uint64_t barred() const { return job_->barred; }
   const Home& home() const { return job_->home; }
 

@@ -73,8 +73,11 @@ inline auto members(Job& v, codec::Before<2>) {
                   v.progress, v.metrics, v.grant, v.lease, v.ended, v.leaving, v.ran_out,
                   v.again_if_hurt, v.hurt_by, v.stays_until, v.line_shift, v.ran_before);
 }
-inline auto members(Job& v) {
+inline auto members(Job& v, codec::Before<4>) {
   return std::tuple_cat(members(v, codec::Before<2>()), std::tie(v.home));
+}
+inline auto members(Job& v) {
+  return std::tuple_cat(members(v, codec::Before<4>()), std::tie(v.in_host));
 }
 inline auto members(PastRun& v) { return std::tie(v.gpus, v.ran); }
 inline auto members(PastProgram& v, codec::Before<2>) { return std::tie(v.latest, v.runs); }
@@ -102,8 +105,11 @@ inline auto members(Settings& v, codec::Before<2>) {
   return std::tie(v.admission, v.limits, v.user_limits, v.service_half_life, v.max_failed_starts,
                   v.can_suspend, v.own_priority, v.ends_at_limit);
 }
-inline auto members(Settings& v) {
+inline auto members(Settings& v, codec::Before<4>) {
   return std::tuple_cat(members(v, codec::Before<2>()), std::tie(v.suspends_in_place));
+}
+inline auto members(Settings& v) {
+  return std::tuple_cat(members(v, codec::Before<4>()), std::tie(v.suspend_room));
 }
 inline auto members(Drain& v) { return std::tie(v.until, v.by, v.reason, v.shown); }
 inline auto members(Reservation& v) {

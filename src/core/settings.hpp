@@ -88,6 +88,8 @@ struct Settings {
   bool can_suspend = true;
   /// A suspended job goes on only on the nodes where it was, with as many GPUs on each.
   bool suspends_in_place = false;
+  /// Host memory for what suspended jobs held on GPUs, of all nodes together; nothing: no bound.
+  std::optional<Bytes> suspend_room = std::nullopt;
   /// A user's jobs that never ran change places in line so that larger priorities are first.
   bool own_priority = false;
   /// Jobs are ended at their time limits; false where what runs them does that.

@@ -18,6 +18,15 @@ Ask ask_of(const JobView& job) {
   return ask;
 }
 
+Bytes ClusterView::held_by(const Job& job) const {
+  Bytes sum{0};
+  for (const Share& share : job.grant.shares) {
+    const Bytes used = use().gpu(share.gpu).used;
+    sum += used > Bytes(0) ? std::min(share.charge, used) : share.charge;
+  }
+  return sum;
+}
+
 std::optional<ReservationId> ClusterView::next_reservation() const {
   ReservationBits taken = 0;
   for (const auto& [id, reservation] : calendar()) taken |= bit_of(id);

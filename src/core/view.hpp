@@ -135,6 +135,10 @@ class ClusterView {
     return is_running(job.state()) && left_alone_from(job) <= now_;
   }
 
+  /// GPU memory of a job on the GPUs that it holds: its charge, or what was measured there of all
+  /// tenants if that is less.
+  Bytes held_by(const Job& job) const;
+
   std::span<const Hold> holds() const { return state_->holds; }
   std::uint64_t grants() const { return state_->grants; }
 

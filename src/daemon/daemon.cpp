@@ -89,10 +89,6 @@ http::Response response_to(live::Setback setback, const std::string& so_far, con
   return {.status = kInternalError, .body = http::error_body(error.message)};
 }
 
-/// Host memory for suspended jobs, in memory of the GPUs. Too little would fill with jobs that no
-/// newcomer lets go on (doc/adr/0024).
-constexpr std::int64_t kRoomToTakeTurns = 2;
-
 /// Why the default policy suspends no job; "" if it does.
 std::string why_no_turns(const Options& options, const Machine& machine) {
   if (!machine.no_suspension.empty()) return "jobs cannot be suspended: " + machine.no_suspension;
@@ -100,8 +96,8 @@ std::string why_no_turns(const Options& options, const Machine& machine) {
   Bytes held{0};
   for (const GpuSpec& gpu : machine.cluster.gpus()) held += gpu.capacity;
   const Bytes room = room_for_suspended(options, machine);
-  if (room >= kRoomToTakeTurns * held) return "";
-  return "suspended jobs may have " + to_text(room) + " of host memory, less than twice the " +
+  if (room >= held) return "";  // doc/adr/0024
+  return "suspended jobs may have " + to_text(room) + " of host memory, less than the " +
          to_text(held) + " of the GPUs";
 }
 
@@ -109,7 +105,7 @@ Expected<void> settle_policy(Options& options, const Machine& machine) {
   const std::string why = why_no_turns(options, machine);
   options.rules.policy = why.empty() ? "turns" : "headroom";
   options.policy_because =
-      why.empty() ? "jobs can be suspended, to host memory for twice what the GPUs hold" : why;
+      why.empty() ? "jobs can be suspended, to host memory for what the GPUs hold" : why;
   return complete_policy(options);
 }
 
@@ -119,6 +115,7 @@ Expected<void> settle_policy(Options& options, const Machine& machine) {
 Expected<void> settle_preemption(Options& options, const Machine& machine) {
   Settings& settings = options.rules.settings;
   settings.can_suspend = machine.no_suspension.empty() && options.preempt_by == PreemptBy::Suspend;
+  if (settings.can_suspend) settings.suspend_room = room_for_suspended(options, machine);
   if (options.rules.policy == kAutoPolicy) return settle_policy(options, machine);
   if (options.preempt_by != PreemptBy::Suspend) return {};
   const auto chosen = choose(options.rules.policy, options.rules.place);

@@ -234,6 +234,7 @@ void Engine::end_leases() {
 void Engine::stop(Job& job, PreemptHow how, StopFor why) {
   if (how == PreemptHow::Suspend && !is_kept(job)) how = PreemptHow::Requeue;
   job.after_stop = how == PreemptHow::Suspend ? JobState::Suspended : JobState::Queued;
+  if (how == PreemptHow::Suspend) job.in_host = view().held_by(job);
   set_state(job, JobState::Stopping);
   effects_.list.push_back(Stop{job.id, job.attempt, how, why});
 }
@@ -267,7 +268,7 @@ void Engine::note_history(const Job& job) {
 /// suspended goes on with what is left, and at its very limit would do so for no time at all.
 void Engine::wait_again(Job& job, JobState state) {
   set_state(job, state);
-  if (state == JobState::Queued) job.ran_before = job.ran, job.home = {};
+  if (state == JobState::Queued) job.ran_before = job.ran, job.home = {}, job.in_host = Bytes(0);
   job.migrating = false;
   job.ended.reset();
   job.leaving.reset();

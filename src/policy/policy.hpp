@@ -138,6 +138,8 @@ class Order {
   virtual std::int64_t lane(const JobView&, const ClusterView&) const { return 0; }
   /// Where depends_on() is Lane: the first of a lane among those of the others.
   virtual Rank lane_rank(const JobView&, const ClusterView&) const { return {}; }
+  /// True for a waiting job that is not displaced any more once it runs.
+  virtual bool is_settled(const JobView&) const { return false; }
   /// Notes a grant of the current pass, which the view does not show yet. Returns: whether the
   /// user's group_rank() grew, so that another user may be next; it never falls within a pass.
   virtual bool note_start(const JobView&, const Grant&) { return false; }

@@ -115,7 +115,7 @@ class Replay {
       : trace_(trace),
         options_(options),
         engine_(cluster,
-                {.settings = settings_of(options),
+                {.settings = settings_of(options, cluster),
                  .bounds = options.costs.checkpoint == kForever ? options.bounds : kUnbounded,
                  .seed = options.seed},
                 std::move(policy)),
@@ -184,10 +184,11 @@ class Replay {
   static Instant first_submission(const trace::Trace& trace) {
     return trace.jobs.empty() ? kStart : trace.jobs.front().submit;
   }
-  static Settings settings_of(const Options& options) {
+  static Settings settings_of(const Options& options, const Cluster& cluster) {
     Settings settings = options.settings;
     settings.can_suspend = options.costs.can_suspend;
     settings.suspends_in_place = options.suspend.in_place;
+    settings.suspend_room = options.suspend.room_on(cluster.nodes().size());
     settings.own_priority = true;
     return settings;
   }

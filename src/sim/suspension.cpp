@@ -1,6 +1,7 @@
 #include "sim/suspension.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <span>
 #include <string>
 #include <utility>
@@ -33,6 +34,13 @@ Expected<SuspendRate> parse_suspend_rate(std::string_view text) {
   if (out && back) return SuspendRate{.out = *out, .back = *back};
   return fail(ErrorCode::InvalidArgument, "--suspend-rate: '" + std::string(text) +
                                               "' is not OUT:IN in bytes a second, such as 2G:6G");
+}
+
+std::optional<Bytes> SuspendModel::room_on(std::size_t nodes) const {
+  if (!host_memory) return std::nullopt;
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  return Bytes(static_cast<std::int64_t>(
+      std::min(Wide{host_memory->raw()} * static_cast<std::int64_t>(nodes), Wide{kMost})));
 }
 
 Suspension::Suspension(const trace::Trace& trace, const SuspendModel& model, std::uint64_t seed)

@@ -36,6 +36,8 @@ struct SuspendModel {
   SuspendRate rate;
 
   bool is_usual() const { return *this == SuspendModel{}; }
+  /// Host memory for suspended jobs on so many nodes together; nothing: no bound.
+  std::optional<Bytes> room_on(std::size_t nodes) const;
   bool operator==(const SuspendModel&) const = default;
 };
 

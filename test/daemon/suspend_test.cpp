@@ -285,16 +285,15 @@ TEST(DefaultPolicy, SuspendsWhereJobsCanBeSuspended) {
   rig.start();
   EXPECT_EQ(policy_of(rig), "turns:quantum=1m");
   EXPECT_THAT(rig.request("GET", "/v1/doctor").body.dump(),
-              HasSubstr("(auto, as jobs can be suspended, to host memory for twice"));
+              HasSubstr("(auto, as jobs can be suspended, to host memory for what the GPUs hold"));
 }
 
-TEST(DefaultPolicy, SuspendsNobodyWithoutHostMemoryForTwiceWhatTheGpusHold) {
+TEST(DefaultPolicy, SuspendsNobodyWithoutHostMemoryForWhatTheGpusHold) {
   Rig rig({.config = "suspend_host_memory = \"10GiB\"\n"});
   rig.start();
   EXPECT_EQ(policy_of(rig), "headroom");
-  EXPECT_THAT(
-      rig.request("GET", "/v1/doctor").body.dump(),
-      HasSubstr("(auto, as suspended jobs may have 10 GiB of host memory, less than twice the "));
+  EXPECT_THAT(rig.request("GET", "/v1/doctor").body.dump(),
+              HasSubstr("(auto, as suspended jobs may have 10 GiB of host memory, less than the "));
 }
 
 TEST(DefaultPolicy, SuspendsNobodyWhereTheDriverOrTheAdministratorSaysSo) {

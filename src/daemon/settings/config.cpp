@@ -180,8 +180,8 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
      "path or name of the NVML library; none: `libnvidia-ml.so.1`"},
     {"policy", "\"auto\"", kNextStart, read_by<read_policy, &Options::rules, &live::Rules::policy>,
      "the policy, which orders jobs, with or without keys: `\"las:quantum=1m\"` (policies.md); "
-     "`\"auto\"`: `turns` where jobs can be suspended and `suspend_host_memory` is at least twice "
-     "the memory of the GPUs, else `headroom`"},
+     "`\"auto\"`: `turns` where jobs can be suspended and `suspend_host_memory` is at least the "
+     "memory of the GPUs, else `headroom`"},
     {"place", "\"least-shared\"", kNextStart,
      read_by<read_place, &Options::rules, &live::Rules::place>,
      "the placement, which chooses GPUs; likewise"},

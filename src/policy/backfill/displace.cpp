@@ -16,8 +16,10 @@ constexpr About kDisplace{
         "A job goes to what is free; else to what is being freed; else to what the fewest jobs of "
         "the worst ranks hold, of which only those in its way stop. A displaced job waits at its "
         "rank at once: it may displace others, is moved where it finds a place, and stays if the "
-        "jobs that displaced it can go elsewhere. A job that finds nothing is passed.",
-    .reads = "Ranks of running jobs, run times.",
+        "jobs that displaced it can go elsewhere. A job that finds nothing is passed. Where host "
+        "memory for suspended jobs is bounded, a job displaces others only if what is left of it "
+        "for each node on average would hold all that the job asks for.",
+    .reads = "Ranks of running jobs, run times, host memory for suspended jobs.",
     .source = "Folklore; the rule of every preemptive order here.",
     .differs =
         "GPU memory is not free the moment a job is told to stop, so the job that displaced it is "
@@ -41,11 +43,11 @@ namespace {
 /// One pass.
 class Displacement {
  public:
-  Displacement(Walk& walk, const RunningIndex& running, Vacancy& vacancy)
+  Displacement(Walk& walk, const RunningIndex& running, const HostRoom& host, Vacancy& vacancy)
       : walk_(walk),
         view_(walk.view()),
         running_(running),
-        victims_(walk, running, vacancy),
+        victims_(walk, running, host, vacancy),
         room_(walk.view(), walk.placer(), walk.trial(), vacancy),
         returning_(walk) {}
 
@@ -182,11 +184,13 @@ class Displace final : public Backfill {
 
   void run(Walk& walk) override {
     running_.follow(walk.context());
-    Displacement(walk, running_, vacancy_).run();
+    host_.follow(walk.view(), walk.context().events, walk.context().is_fresh);
+    Displacement(walk, running_, host_, vacancy_).run();
   }
 
  private:
   RunningIndex running_;
+  HostRoom host_;
   Vacancy vacancy_;
 };
 

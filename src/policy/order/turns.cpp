@@ -10,6 +10,7 @@
 
 #include "core/base/bytes.hpp"
 #include "core/base/wide.hpp"
+#include "policy/kit/host_room.hpp"
 #include "policy/kit/memory.hpp"
 #include "policy/kit/user_services.hpp"
 #include "policy/policies.hpp"
@@ -49,14 +50,16 @@ constexpr About kTurns{
         "Inside a queue running jobs go first, so that jobs of one queue do not displace each "
         "other, then waiting jobs by the decayed service / weight of their users, looked at every "
         "ten minutes. Any job that fits may pass a job that does not. A job that must not be "
-        "suspended stands where it would after its time limit or its user's estimate, or after "
-        "four hours without either. A job that has waited for `promise_after` in all, of fewer "
+        "suspended, or waits and could not be for lack of host memory, stands where it would after "
+        "its time limit or its user's estimate, or after four hours without either. A job that has "
+        "waited for `promise_after` in all, of fewer "
         "GPUs than a node accordingly longer, is promised a turn: it goes before all others, and "
         "is not suspended again. Those who waited longest are promised first, as many as have half "
         "of the GPUs beyond those of one node, or a quarter of all if that is more.",
     .reads =
-        "Attained service, GPUs asked for, time waited, accounts (service, weight), time limit and "
-        "estimate of jobs that must not be suspended.",
+        "Attained service, GPUs asked for, time waited, accounts (service, weight), host memory "
+        "for "
+        "suspended jobs, time limit and estimate of jobs that must not or cannot be suspended.",
     .source =
         "berth's own. Its parts: multi-level feedback (Corbato et al., AFIPS 1962), with the "
         "service of Tiresias (Gu et al., NSDI 2019); fair share by decayed dominant service.",
@@ -72,6 +75,7 @@ namespace {
 constexpr std::int64_t kAhead = std::numeric_limits<std::int64_t>::min();  ///< Of running jobs.
 constexpr std::int64_t kPromised = -1;                                     ///< Before any queue.
 constexpr std::int64_t kQueues = 16;
+constexpr std::int64_t kLanes = kQueues + 1;  ///< Jobs stand in 0 to kQueues.
 constexpr std::int64_t kLastEnd = std::numeric_limits<std::int64_t>::max() / 4;
 constexpr Duration kIfUnknown = hours(4);  ///< Of a job that must not be suspended.
 
@@ -89,6 +93,7 @@ class Turns final : public Order {
   DependsOn depends_on() const override { return DependsOn::Lane; }
 
   Decisions prepare(const ClusterView& view, std::span<const Event> events) override {
+    host_.follow(view, events, is_fresh_);
     if (std::exchange(is_fresh_, false)) {
       line_.clear();
       lines_.clear();
@@ -121,12 +126,18 @@ class Turns final : public Order {
             .drift = Drift{.until = until.value_or(kNever)}};
   }
   std::int64_t lane(const JobView& job, const ClusterView& view) const override {
-    return level_of(job, view).queue;
+    const std::int64_t staying = level_of(job, service_if_it_stays(job, view)).queue;
+    if (job.stays()) return staying;
+    const std::int64_t queue = level_of(job, service_of(job, view)).queue;
+    // It stands in the one or the other as host memory comes and goes.
+    return view.settings().suspend_room ? (1 + queue) * kLanes + staying : queue;
   }
   Rank lane_rank(const JobView& job, const ClusterView& view) const override {
     if (is_promised(job.id())) return {kPromised, place_in_line(job)};
     return {level_of(job, view).queue, had_.of(job.user())};
   }
+
+  bool is_settled(const JobView& job) const override { return is_promised(job.id()); }
 
   Snapshot save() const override {
     ByteWriter writer;
@@ -162,15 +173,26 @@ class Turns final : public Order {
     return std::min(job.gpus().raw(), node_size(view));
   }
 
-  Level level_of(const JobView& job, const ClusterView& view) const {
+  static GpuTime service_of(const JobView& job, const ClusterView& view) {
     const std::int64_t gpus = job.gpus().raw();
-    if (gpus == 0) return {};
     const std::int64_t counted = counted_gpus(job, view);
-    GpuTime service = job.attained();
-    if (counted < gpus) {
-      service = GpuTime(static_cast<std::int64_t>(Wide{service.raw()} * counted / gpus));
-    }
-    if (job.stays()) service = sum_of(service, GpuCount(counted) * supposed(job));
+    if (counted == gpus) return job.attained();
+    return GpuTime(static_cast<std::int64_t>(Wide{job.attained().raw()} * counted / gpus));
+  }
+  static GpuTime service_if_it_stays(const JobView& job, const ClusterView& view) {
+    const GpuCount counted(counted_gpus(job, view));
+    return sum_of(service_of(job, view), counted * supposed(job));
+  }
+
+  /// One that could not be suspended for lack of host memory stands as one that must not be.
+  Level level_of(const JobView& job, const ClusterView& view) const {
+    const bool waits = !holds_berth(job.state());
+    const bool stays = job.stays() || (waits && !host_.has_room_for(job, view));
+    return level_of(job, stays ? service_if_it_stays(job, view) : service_of(job, view));
+  }
+
+  Level level_of(const JobView& job, GpuTime service) const {
+    if (job.gpus() == GpuCount(0)) return {};
     Level level;
     std::int64_t end = micros(first_end_);
     for (; service.raw() >= end; end *= 4) {
@@ -232,6 +254,7 @@ class Turns final : public Order {
   Duration first_end_;
   Duration promise_after_;
   UserServices had_;
+  HostRoom host_;
   std::set<JobId> promised_;
   bool is_fresh_ = true;                      ///< The waiting jobs were not looked at yet.
   std::set<std::pair<Instant, JobId>> line_;  ///< Waiting jobs, by when they may be promised.

@@ -10,6 +10,10 @@ namespace berth {
 std::optional<Victims::Chosen> Victims::choose(const Head& head, const Ask& ask,
                                                std::span<const JobId> leaving) {
   asked_ = true;
+  const JobView newcomer = walk_.view().job(head.job());
+  const auto then =
+      walk_.order().is_settled(newcomer) ? HostRoom::Then::Stays : HostRoom::Then::GivesWay;
+  if (!host_.admits(newcomer, then, walk_.view(), leaving, {})) return std::nullopt;
   if (are_too_few(head, ask, leaving)) return std::nullopt;
   rank_others();
   Search search{.head = head};
@@ -24,9 +28,12 @@ std::optional<Victims::Chosen> Victims::choose(const Head& head, const Ask& ask,
   if (!fewest) fewest = this->fewest(ask, search, *lowest);
   if (fewest) {
     choice = Chosen{.jobs = {}, .placement = std::move(fewest->placement)};
-    for (const std::size_t victim : needed(fewest->victims, head, ask, choice->placement)) {
-      worst_.at(victim)->gone = true;
-      choice->jobs.push_back(worst_.at(victim)->job);
+    const auto victims = needed(fewest->victims, head, ask, choice->placement);
+    for (const std::size_t victim : victims) choice->jobs.push_back(worst_.at(victim)->job);
+    if (!host_.admits(newcomer, then, walk_.view(), leaving, choice->jobs)) {
+      choice.reset();
+    } else {
+      for (const std::size_t victim : victims) worst_.at(victim)->gone = true;
     }
   }
   trial.rollback(mark);

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "policy/kit/host_room.hpp"
 #include "policy/kit/vacancy.hpp"
 #include "policy/pipeline/running_index.hpp"
 #include "policy/pipeline/walk.hpp"
@@ -15,15 +16,20 @@ namespace berth {
 /// The running jobs, worst first, in one pass, found on demand.
 class Victims {
  public:
-  Victims(Walk& walk, const RunningIndex& running, Vacancy& vacancy)
-      : walk_(walk), running_(running), worst_(running, walk.view()), vacancy_(vacancy) {}
+  Victims(Walk& walk, const RunningIndex& running, const HostRoom& host, Vacancy& vacancy)
+      : walk_(walk),
+        running_(running),
+        worst_(running, walk.view()),
+        host_(host),
+        vacancy_(vacancy) {}
 
   struct Chosen {
     std::vector<JobId> jobs;
     Placement placement;  ///< Where the waiting job fits without them.
   };
   /// The fewest of the worst jobs without which the job has a place once `leaving` have left, less
-  /// those that are not in its way; nothing if there is no place even without all of them.
+  /// those that are not in its way; nothing if there is no place even without all of them, or too
+  /// little host memory for them (host_room.hpp).
   /// They count as gone from then on. The walk's trial is unchanged.
   std::optional<Chosen> choose(const Head& head, const Ask& ask, std::span<const JobId> leaving);
 
@@ -58,6 +64,7 @@ class Victims {
   Walk& walk_;
   const RunningIndex& running_;
   WorstFirst worst_;
+  const HostRoom& host_;
   Vacancy& vacancy_;
   bool asked_ = false;
   bool ranked_ = false;  ///< All of `running_` are in `worst_`.

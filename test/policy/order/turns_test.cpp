@@ -68,6 +68,25 @@ TEST_F(TurnsTest, AJobThatMustStayStandsWhereItWouldAfterwards) {
   EXPECT_EQ(queue(scene_.wait(spec)), 3) << "others' runs tell nothing of this one";
 }
 
+TEST_F(TurnsTest, WithoutHostMemoryForItAWaitingJobStandsAsOneThatStays) {
+  JobSpec spec = whole(2, kForever);
+  spec.time_limit = minutes(20);
+  const JobId job = scene_.wait(spec);
+  spec.time_limit = minutes(5);
+  const JobId short_one = scene_.wait(spec);
+  prepare(seconds(0));
+  EXPECT_EQ(of_lane(job).major, 0);
+  // Of the four nodes; the job asks for two whole GPUs.
+  scene_.state().settings.suspend_room = 4 * 2 * scene_.view().cluster().largest_gpu();
+  prepare(seconds(1));
+  EXPECT_EQ(of_lane(job).major, 0);
+  EXPECT_NE(queue(job), queue(short_one)) << "it may not stand behind the other then";
+  *scene_.state().settings.suspend_room -= Bytes(1);
+  prepare(seconds(2));
+  EXPECT_EQ(of_lane(job).major, 1) << "as after 2 x 20 min";
+  EXPECT_EQ(of_lane(short_one).major, 0);
+}
+
 TEST_F(TurnsTest, InAQueueUsersWithLessServiceGoFirst) {
   scene_.state().accounts[UserId(1)] = {.service = ShareSeconds(2'000'000)};
   scene_.state().accounts[UserId(2)] = {.weight_milli = 4000, .service = ShareSeconds(2'000'000)};
