@@ -55,7 +55,7 @@ std::string sees(const std::string& options) {
 
 TEST_F(SlurmSteps, StepsHaveGpusOfTheirOwn) {
   expect_of_script("-G 2",
-                   "for step in a b; do srun -n1 --exclusive --gpus=1 sh -c "
+                   "for step in a b; do srun -I -n1 --exclusive --gpus=1 sh -c "
                    "'touch '$step'; until [ -e a ] && [ -e b ]; do sleep 0.05; done; "
                    "echo $CUDA_VISIBLE_DEVICES of $SLURM_STEP_GPUS' >out.$step & done\n"
                    "wait; cat out.a out.b | sort\n",

@@ -29,7 +29,7 @@ def take(kind, names, count, busy):
         if not os.path.exists(path):
             os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
             steps.forget_old(os.path.dirname(path))
-        with in_turn(path + "-turn", busy) as was_busy:
+        with in_turn(path + "-turn", busy) as (turn, was_busy):
             while True:
                 free = taken(path, names, count)
                 if free is not None:
@@ -37,6 +37,7 @@ def take(kind, names, count, busy):
                 if not was_busy:
                     busy()
                     was_busy = True
+                mark_waiting(turn)
                 time.sleep(PAUSE)
     except OSError as error:
         print("srun: warning: %s: %s: the step does not wait for the job's %s, it shares them"
@@ -46,16 +47,36 @@ def take(kind, names, count, busy):
 
 @contextlib.contextmanager
 def in_turn(path, busy):
-    """Only one step of a pool looks for what becomes free; the others sleep."""
-    with open(path, "a", encoding="utf-8") as file:
+    """Only one step of a pool looks for what becomes free; the others sleep. One that only passes
+    through is no reason to be busy: who waits in its turn has marked the file."""
+    with open(path, "a", encoding="utf-8") as turn:
         was_busy = False
+        while not has_lock(turn):
+            if os.fstat(turn.fileno()).st_size > 0:
+                busy()
+                was_busy = True
+                fcntl.flock(turn, fcntl.LOCK_EX)
+                break
+            time.sleep(PAUSE / 10)
+        turn.truncate(0)  # it may be of one that was killed
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            busy()
-            was_busy = True
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield was_busy
+            yield turn, was_busy
+        finally:
+            turn.truncate(0)
+
+
+def has_lock(file):
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def mark_waiting(turn):
+    if os.fstat(turn.fileno()).st_size == 0:
+        turn.write("waits")
+        turn.flush()
 
 
 def taken(path, names, count):
