@@ -89,13 +89,14 @@ http::Response response_to(live::Setback setback, const std::string& so_far, con
   return {.status = kInternalError, .body = http::error_body(error.message)};
 }
 
-/// Why the default policy suspends no job; "" if it does.
+/// Why the default policy suspends no job; "" if it does. Requires: the settings say what room
+/// there is for suspended jobs.
 std::string why_no_turns(const Options& options, const Machine& machine) {
   if (!machine.no_suspension.empty()) return "jobs cannot be suspended: " + machine.no_suspension;
   if (options.preempt_by != PreemptBy::Suspend) return "preempt_by is not suspend";
   Bytes held{0};
   for (const GpuSpec& gpu : machine.cluster.gpus()) held += gpu.capacity;
-  const Bytes room = room_for_suspended(options, machine);
+  const Bytes room = options.rules.settings.suspend_room.value_or(Bytes(0));
   if (room >= held) return "";  // doc/adr/0024
   return "suspended jobs may have " + to_text(room) + " of host memory, less than the " +
          to_text(held) + " of the GPUs";

@@ -15,16 +15,17 @@ TerminalMode::TerminalMode(int descriptor, Keys keys) : descriptor_(descriptor),
 
 TerminalMode::~TerminalMode() {
   // Characters typed ahead belong to the next reader, so they are not flushed.
-  if (is_in_ && is_foreground(descriptor_)) tcsetattr(descriptor_, TCSADRAIN, &before_);
+  if (is_in_ && is_foreground(descriptor_)) tcsetattr(descriptor_, TCSADRAIN, &*before_);
 }
 
 void TerminalMode::enter() {
   is_in_ = false;
   if (!is_foreground(descriptor_)) return;
-  if (!known_) known_ = tcgetattr(descriptor_, &before_) == 0;
-  if (!known_) return;
+  termios mode{};
+  if (!before_ && tcgetattr(descriptor_, &mode) == 0) before_ = mode;
+  if (!before_) return;
   is_in_ = true;
-  termios mode = before_;
+  mode = *before_;
   if (keys_ == Keys::Raw) {
     cfmakeraw(&mode);
   } else {

@@ -34,8 +34,8 @@ class TerminalMode {
  private:
   int descriptor_;
   Keys keys_;
-  termios before_{};    ///< As it was when this first was in front: before, it is another's.
-  bool known_ = false;  ///< What it was.
+  /// As it was when this first was in front: before, it is another's.
+  std::optional<termios> before_;
   bool is_in_ = false;
 };
 

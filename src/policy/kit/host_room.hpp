@@ -21,19 +21,18 @@ class HostRoom {
   /// O(events); O(jobs) in a fresh pass, nothing where the room has no bound.
   void follow(const ClusterView& view, std::span<const Event> events, bool is_fresh);
 
-  /// Whether a waiting job could be suspended after its start: on every node there is room for all
-  /// that it asks for. Where there are several nodes this is their average.
-  bool has_room_for(const JobView& newcomer, const ClusterView& view) const {
-    return left(newcomer, view, {}, {}) >= need(newcomer, view);
-  }
   /// Whether those that leave and the victims can be suspended, and then the newcomer unless it
-  /// stays. Requires of all three: follow() in this pass; `leaving` and `victims` hold GPUs.
-  /// O(leaving + victims).
+  /// stays: all that it asks for fits into what is left for each node on average. Requires:
+  /// follow() in this pass; `leaving` and `victims` hold GPUs. O(leaving + victims).
   enum class Then : std::uint8_t { GivesWay, Stays };
   bool admits(const JobView& newcomer, Then then, const ClusterView& view,
               std::span<const JobId> leaving, std::span<const JobId> victims) const {
     const Wide need_then = then == Then::Stays ? 0 : need(newcomer, view);
     return left(newcomer, view, leaving, victims) >= need_then;
+  }
+  /// Whether a waiting job could be suspended after its start on what is free.
+  bool has_room_for(const JobView& newcomer, const ClusterView& view) const {
+    return admits(newcomer, Then::GivesWay, view, {}, {});
   }
 
  private:

@@ -58,8 +58,7 @@ constexpr About kTurns{
         "of the GPUs beyond those of one node, or a quarter of all if that is more.",
     .reads =
         "Attained service, GPUs asked for, time waited, accounts (service, weight), host memory "
-        "for "
-        "suspended jobs, time limit and estimate of jobs that must not or cannot be suspended.",
+        "for suspended jobs, time limit and estimate of jobs that must not or cannot be suspended.",
     .source =
         "berth's own. Its parts: multi-level feedback (Corbato et al., AFIPS 1962), with the "
         "service of Tiresias (Gu et al., NSDI 2019); fair share by decayed dominant service.",
