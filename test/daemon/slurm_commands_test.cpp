@@ -197,6 +197,8 @@ TEST_F(SlurmCommands, DependenciesHoldAndQueuesSayWhy) {
 TEST_F(SlurmCommands, StartWhateverAModuleHasSet) {
   expect(
       "echo 'raise SystemExit(9)' >json.py; export PYTHONHOME=/nonexistent PYTHONPATH=$PWD;"
+      "mkdir old; printf '#!/bin/sh\\nexit 9\\n' >old/python3; chmod +x old/python3; "
+      "PATH=$PWD/old:$PATH;"
       "sbatch -H -o /dev/null --wrap=true; squeue -h -o %i",
       "Submitted batch job 1\n1\n");
 }

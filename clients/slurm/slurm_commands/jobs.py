@@ -1,5 +1,4 @@
 """berth's jobs as Slurm tells them: ids of arrays, states, reasons, times."""
-import functools
 import json
 import os
 import pwd
@@ -77,6 +76,7 @@ def mib_text(mib):
 class Job:
     def __init__(self, data):
         self.data = data
+        self.known_detail = None
         self.raw = data["id"]
         self.handle = str(data.get("handle", self.raw))  # of this task alone
         self.array = data.get("array")
@@ -87,7 +87,9 @@ class Job:
         self.name = data.get("name") or self.default_name()
         self.is_batch = ATTENDED not in (data.get("command_line") or "")
         if self.array is not None:
-            self.name = self.name.removesuffix("[%d]" % self.task)  # berth's mark of a task
+            mark = "[%d]" % self.task  # berth's, of a task
+            if self.name.endswith(mark):
+                self.name = self.name[:-len(mark)]
         self.user = data.get("user_name") or str(data.get("user"))
         self.uid = data.get("user")
         self.gpus = data.get("gpu_count") or 0
@@ -118,16 +120,18 @@ class Job:
             return 0
         return max(0, (self.ended or time.time()) - self.started - self.elapsed)
 
-    @functools.cached_property
+    @property
     def detail(self):
-        """What a list of jobs does not have: a request of its own."""
-        return berth.request("GET", "/v1/jobs/%s" % self.handle)
+        """What a list of jobs does not have: a request of its own, made once."""
+        if self.known_detail is None:
+            self.known_detail = berth.request("GET", "/v1/jobs/%s" % self.handle)
+        return self.known_detail
 
     @property
     def words(self):
         return self.detail.get("command") or [""]
 
-    @functools.cached_property
+    @property
     def asked(self):
         """What sbatch notes of its options in the job's command, as `# asked {"ntasks":2}`."""
         short = self.data.get("command_line") or ""

@@ -311,9 +311,14 @@ class End:
         send(self.processes, signal.SIGKILL, to_group=not has_terminal())
 
 
+def name_of_signal(number):
+    known = getattr(signal, "strsignal", lambda number: None)(number)  # since Python 3.8
+    return known or "signal %d" % number
+
+
 def say_exit(task, code):
     if 128 < code <= 128 + signal.SIGRTMAX:
-        words = signal.strsignal(code - 128) or "signal %d" % (code - 128)
+        words = name_of_signal(code - 128)
         print("srun: error: %s: task %d: %s" % (jobs.HOST, task, words), file=sys.stderr)
     else:
         print("srun: error: %s: task %d: Exited with exit code %d" % (jobs.HOST, task, code),
