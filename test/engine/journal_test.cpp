@@ -9,6 +9,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
+#include <type_traits>
+#include <typeinfo>
 
 #include "core/base/rng.hpp"
 #include "engine/sample.hpp"
@@ -18,17 +21,26 @@ namespace {
 
 // ---- Structures ------------------------------------------------------------------------------
 
-template <class T>
-class Structure : public testing::Test {};
+/// One of each.
+using Structures =
+    std::tuple<GpuRequest, Request, Ask, Placement, Share, Grant, JobSpec, Progress, Job, GpuSpec,
+               NodeShape, Admission, UserLimits, PreemptionBounds, Metric, Ended, Settings, Account,
+               GpuUse, Hold, Dependency, ArrayPlace, Saving, Conditions, Drain, Reservation,
+               Reserved, Unreserved, GpuLost, Link, Wired, Updated, Estimated, Drained, Submitted,
+               CancelAsked, HoldAsked, ReleaseAsked, Started, StartFailed, Exited, Released,
+               TenantUse, Measured, GpuHealth, NodeHealth, Reported, Configured, Weighed, Bounded,
+               Ticked, Start, Preempt, Migrate, Reserve, Classify, Reject>;
 
-using Structures = testing::Types<
-    GpuRequest, Request, Ask, Placement, Share, Grant, JobSpec, Progress, Job, GpuSpec, NodeShape,
-    Admission, UserLimits, PreemptionBounds, Metric, Ended, Settings, Account, GpuUse, Hold,
-    Dependency, ArrayPlace, Saving, Conditions, Drain, Reservation, Reserved, Unreserved, GpuLost,
-    Link, Wired, Updated, Estimated, Drained, Submitted, CancelAsked, HoldAsked, ReleaseAsked,
-    Started, StartFailed, Exited, Released, TenantUse, Measured, GpuHealth, NodeHealth, Reported,
-    Configured, Weighed, Bounded, Ticked, Start, Preempt, Migrate, Reserve, Classify, Reject>;
-TYPED_TEST_SUITE(Structure, Structures);
+template <class Check>
+void for_each_structure(const Check& check) {
+  const auto one = [&]<class T>() {
+    SCOPED_TRACE(typeid(T).name());
+    check.template operator()<T>();
+  };
+  [&]<class... T>(std::type_identity<std::tuple<T...>>) {
+    (one.template operator()<T>(), ...);
+  }(std::type_identity<Structures>{});
+}
 
 /// Members that follow from others and are not written. A GPU's set of itself follows from its
 /// number, its gang and its charges from the grants, whether it is drained or reserved from the
@@ -43,39 +55,45 @@ constexpr std::size_t kDerived<GpuSpec> = 1;
 template <>
 constexpr std::size_t kDerived<Job> = 1;
 
-TYPED_TEST(Structure, NamesEveryMemberOnce) {
-  TypeParam value{};
-  const auto named = members(value);
-  EXPECT_EQ(std::tuple_size_v<decltype(named)> + kDerived<TypeParam>, kFields<TypeParam>);
-  std::vector<const void*> places;
-  std::apply([&](auto&... field) { (places.push_back(&field), ...); }, named);
-  std::ranges::sort(places);
-  EXPECT_EQ(std::ranges::adjacent_find(places), places.end());
+TEST(Structures, NameEveryMemberOnce) {
+  for_each_structure([]<class T> {
+    T value{};
+    const auto named = members(value);
+    EXPECT_EQ(std::tuple_size_v<decltype(named)> + kDerived<T>, kFields<T>);
+    std::vector<const void*> places;
+    std::apply([&](auto&... field) { (places.push_back(&field), ...); }, named);
+    std::ranges::sort(places);
+    EXPECT_EQ(std::ranges::adjacent_find(places), places.end());
+  });
 }
 
-TYPED_TEST(Structure, IsSampledWithoutDefaults) {
-  TypeParam sample = Sampler().make<TypeParam>();
-  TypeParam plain{};
-  const auto differ = [](auto& a, auto& b) { return encoded(a) != encoded(b); };
-  const auto sampled = members(sample);
-  const auto plains = members(plain);
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    EXPECT_TRUE((differ(std::get<I>(sampled), std::get<I>(plains)) && ...));
-  }(std::make_index_sequence<std::tuple_size_v<decltype(sampled)>>{});
+TEST(Structures, AreSampledWithoutDefaults) {
+  for_each_structure([]<class T> {
+    T sample = Sampler().make<T>();
+    T plain{};
+    const auto differ = [](auto& a, auto& b) { return encoded(a) != encoded(b); };
+    const auto sampled = members(sample);
+    const auto plains = members(plain);
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      EXPECT_TRUE((differ(std::get<I>(sampled), std::get<I>(plains)) && ...));
+    }(std::make_index_sequence<std::tuple_size_v<decltype(sampled)>>{});
+  });
 }
 
-TYPED_TEST(Structure, RoundTrips) {
-  const TypeParam value = Sampler().make<TypeParam>();
-  const std::string bytes = encoded(value);
-  ByteReader in(bytes);
-  TypeParam read{};
-  codec::get(in, read);
-  EXPECT_FALSE(in.failed());
-  EXPECT_TRUE(in.at_end());
-  EXPECT_EQ(encoded(read), bytes);
-  if constexpr (std::equality_comparable<TypeParam>) {
-    EXPECT_TRUE(read == value);
-  }
+TEST(Structures, RoundTrip) {
+  for_each_structure([]<class T> {
+    const T value = Sampler().make<T>();
+    const std::string bytes = encoded(value);
+    ByteReader in(bytes);
+    T read{};
+    codec::get(in, read);
+    EXPECT_FALSE(in.failed());
+    EXPECT_TRUE(in.at_end());
+    EXPECT_EQ(encoded(read), bytes);
+    if constexpr (std::equality_comparable<T>) {
+      EXPECT_TRUE(read == value);
+    }
+  });
 }
 
 // ---- Inputs and decisions --------------------------------------------------------------------
