@@ -109,7 +109,8 @@ std::string brief_text(const Explanation& found, const JobView& job, const Clust
     case Why::Capacity:
     case Why::Health:
     case Why::Drain: {
-      const std::string text = capacity_text(found, job, view, foreign);
+      std::string text = capacity_text(found, job, view, foreign);
+      if (found.gate.what == GateWord::What::HostMemory) text += "; " + gate_text(found, view);
       return found.kept ? text + "; " + kept_text(*found.kept, view) : text;
     }
     case Why::Fits:

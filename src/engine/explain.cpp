@@ -168,7 +168,9 @@ std::string text_of(const Explanation& found, const JobView& job, const ClusterV
     text += "; " + room_text(found, view.cluster());
   }
   if (!found.host.empty()) text += "; " + found.host;
-  if (found.why == Why::Order) text += "; " + gate_text(found, view);
+  const bool is_for_host =
+      found.why == Why::Capacity && found.gate.what == GateWord::What::HostMemory;
+  if (found.why == Why::Order || is_for_host) text += "; " + gate_text(found, view);
   if (found.why == Why::Patience)
     text += "; it waits for a better place: " + gate_text(found, view);
   if (found.why == Why::Locality) text += "; the placement wants them closer together";
@@ -233,6 +235,8 @@ std::string gate_text(const Explanation& found, const ClusterView& view) {
       return "other jobs have this round";
     case GateWord::What::Freed:
       return "its place is not free yet";
+    case GateWord::What::HostMemory:
+      return "too little of suspend_host_memory is left to suspend jobs for it";
     case GateWord::What::Ahead:
     case GateWord::What::None:
       break;

@@ -40,6 +40,8 @@ struct GateWord {
     Turn,   ///< The turns of other jobs.
     Round,  ///< The end of a round that has other jobs.
     Freed,  ///< Its own place, which others leave.
+    // With Why::Capacity:
+    HostMemory,  ///< Of which too little is left to suspend others for it.
   };
   What what = What::None;
   std::int32_t percent = 0;
@@ -52,8 +54,9 @@ struct GateWord {
 struct Refusal {
   Why why = Why::Capacity;
   Instant until =
-      kNever;          ///< It has no place before then if nothing else changes; kNever: unknown.
-  GateWord gate = {};  ///< With Why::Patience; with Why::Order, if the policy says more.
+      kNever;  ///< It has no place before then if nothing else changes; kNever: unknown.
+  GateWord gate =
+      {};  ///< With Why::Patience; with Why::Order and Why::Capacity, if the policy says more.
 
   /// True if the job or its user is what it waits for, and not room.
   constexpr bool is_personal() const { return why == Why::Limit || why == Why::Patience; }

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/brief.hpp"
 #include "engine/engine.hpp"
 #include "policy/registry.hpp"
 
@@ -12,7 +13,9 @@ namespace berth {
 namespace {
 
 using namespace berth::literals;
+using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 
 class Explain : public testing::Test {
  protected:
@@ -123,6 +126,23 @@ TEST_F(Explain, NamesTheLimit) {
   const Explanation found = explain(engine_.view(), JobId(2), engine_.refused(JobId(2)));
   EXPECT_EQ(found.why, Why::Limit);
   EXPECT_EQ(found.text, "job 2: needs 4 GiB on one GPU; limit of its user: 1 of 1 running jobs");
+}
+
+TEST_F(Explain, SaysThatHostMemoryIsMissingToSuspendJobs) {
+  Engine engine(cluster(), {}, *make_policy("turns", "first-fit"));
+  Settings settings;
+  const auto told = [&](Bytes room) {
+    settings.suspend_room = room;
+    engine.step(kStart + seconds(1), std::vector<Input>{Configured{settings}});
+    const Explanation found = explain(engine.view(), JobId(3), engine.refused(JobId(3)));
+    EXPECT_EQ(found.why, Why::Capacity);
+    return std::pair(found.text, brief_text(found, engine.view().job(JobId(3)), engine.view(), {}));
+  };
+  engine.step(kStart, std::vector<Input>{job(1, 1, 20_GiB), job(2, 1, 20_GiB), job(3, 1, 8_GiB)});
+  const std::string missing = "too little of suspend_host_memory is left to suspend jobs for it";
+  EXPECT_THAT(told(8_GiB).first, Not(HasSubstr(missing))) << "others come first";
+  EXPECT_THAT(told(8_GiB - 1_MiB).first, HasSubstr("; " + missing + "; GPU 0 lacks"));
+  EXPECT_THAT(told(8_GiB - 1_MiB).second, EndsWith("; " + missing));
 }
 
 TEST_F(Explain, NamesTheJobThatMustNotBeDelayed) {

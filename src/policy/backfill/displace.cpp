@@ -47,6 +47,7 @@ class Displacement {
       : walk_(walk),
         view_(walk.view()),
         running_(running),
+        host_(host),
         victims_(walk, running, host, vacancy),
         room_(walk.view(), walk.placer(), walk.trial(), vacancy),
         returning_(walk) {}
@@ -55,6 +56,7 @@ class Displacement {
 
  private:
   std::expected<void, Refusal> serve(const Head& head, const Ask& ask);
+  Refusal refused(const Head& head, Refusal refusal) const;
   void serve(Returning& returning, const Head& head);
   bool displace_for(const Head& head, const Ask& ask);
   bool keep_promise(const Head& head, const Ask& ask);
@@ -65,6 +67,7 @@ class Displacement {
   Walk& walk_;
   const ClusterView& view_;
   const RunningIndex& running_;
+  const HostRoom& host_;
   Victims victims_;
   ComingRoom room_;  ///< Of those that stop already, or are displaced in this pass.
   ReturningJobs returning_;
@@ -106,7 +109,7 @@ void Displacement::wake_for_running() {
 /// Returns: nothing if the job got a place, now or promised.
 std::expected<void, Refusal> Displacement::serve(const Head& head, const Ask& ask) {
   const Why known = walk_.refused_before(head.job(), ask);
-  if (known != Why::Fits) return std::unexpected(Refusal{known});
+  if (known != Why::Fits) return std::unexpected(refused(head, {.why = known}));
   if (keep_promise(head, ask)) return {};
   Placed placed = walk_.find(head.job(), ask);
   if (placed) {
@@ -119,7 +122,17 @@ std::expected<void, Refusal> Displacement::serve(const Head& head, const Ask& as
   }
   if (displace_for(head, ask)) return {};
   walk_.rule_out(ask, placed.error());
-  return std::unexpected(placed.error());
+  return std::unexpected(refused(head, placed.error()));
+}
+
+/// With the reason why nobody makes room, where it is not a matter of ranks.
+Refusal Displacement::refused(const Head& head, Refusal refusal) const {
+  const JobView job = view_.job(head.job());
+  if (refusal.why == Why::Capacity && !walk_.order().is_settled(job) &&
+      !host_.has_room_for(job, view_)) {
+    refusal.gate.what = GateWord::What::HostMemory;
+  }
+  return refusal;
 }
 
 /// As a job that waits, but for this: it cannot start yet, so whatever it gets is promised.
