@@ -5,7 +5,7 @@
     for job in berth.as_completed(jobs):
         print(job.id, job.result(), job.log()[-200:])
 
-Needs Python 3.8 and nothing else. Talks to berthd's socket as `berth` does, with your rights
+Needs Python 3.6 and nothing else. Talks to berthd's socket as `berth` does, with your rights
 (doc/openapi.yaml); a restart of berthd is waited out.
 """
 import json
@@ -14,6 +14,7 @@ import re
 import socket
 import time
 import urllib.parse
+import warnings
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _ENDED = {"done", "failed", "cancelled", "timeout", "oom", "lost", "rejected"}
@@ -74,8 +75,26 @@ def _joined(content):
         at = end + 4 + size
 
 
+def is_utf8(text):
+    """False for what Python keeps of other bytes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _encoded(body):
+    for key, value in body.items():
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str) and not is_utf8(text):
+                raise Error("%s: %.80s is not UTF-8" % (key, ascii(text)))
+    return json.dumps(body).encode()
+
+
 def request(method, target, body=None, patience=30.0):
     """The answer to a request of doc/openapi.yaml. One that changes something is sent once."""
+    content = b"" if body is None else _encoded(body)
     until = time.monotonic() + patience
     while True:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -83,8 +102,7 @@ def request(method, target, body=None, patience=30.0):
         try:
             connection.connect(socket_path())
             sent = True
-            status, text = _exchange(connection, method, target,
-                                     b"" if body is None else json.dumps(body).encode())
+            status, text = _exchange(connection, method, target, content)
             break
         except OSError as error:
             if (sent and method != "GET") or time.monotonic() > until:
@@ -101,22 +119,43 @@ def request(method, target, body=None, patience=30.0):
 
 
 def _bytes(text):
-    match = re.fullmatch(r"([0-9]*\.?[0-9]+)([KMGT]?)(i?B)?", text)
+    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]?)(i?B)?\s*", text, re.IGNORECASE)
     if not match or (match[2] == "" and float(match[1]) < 1 << 20):
         raise Error("%s: is no size such as 10G or 512M" % text)
-    return int(float(match[1]) * _UNITS[match[2]])
+    return int(float(match[1]) * _UNITS[match[2].upper()])
+
+
+def _words(command):
+    """Paths are words too, as subprocess takes them; a line is for bash."""
+    if isinstance(command, str):
+        return ["bash", "-c", command]
+    alone = isinstance(command, (bytes, os.PathLike))
+    return [os.fsdecode(word) if isinstance(word, (bytes, os.PathLike)) else word
+            for word in ([command] if alone else command)]
+
+
+def _sendable(variables):
+    """The variables less those that are not UTF-8, as of `berth submit`."""
+    sendable = {}
+    for name, value in variables.items():
+        if is_utf8("%s=%s" % (name, value)):
+            sendable[name] = value
+        else:
+            warnings.warn("the variable %s is left out: it is not UTF-8" % ascii(name),
+                          stacklevel=3)
+    return sendable
 
 
 def submit(command, vram=None, gpus=None, directory=None, environment=None, **more):
-    """Queues a list of words, or a line for bash. Without `gpus` the job gets one GPU, or all that
-    gpu_indices names. `more` is as in doc/openapi.yaml's Submit: name, gpu_indices,
+    """Queues a list of words and paths, or a line for bash. Without `gpus` the job gets one GPU, or
+    all that gpu_indices names. `more` is as in doc/openapi.yaml's Submit: name, gpu_indices,
     class_ (short, medium, long, service), time_limit_seconds, retries, share (now, patient,
     never), exclusive, held, array (as "1-100%8": then it is all of them; see Job.tasks())."""
-    words = ["bash", "-c", command] if isinstance(command, str) else list(command)
-    surroundings = dict(os.environ if environment is None else environment)
+    words = _words(command)
+    surroundings = _sendable(os.environ if environment is None else environment)
     body = {
         "command": words,
-        "directory": directory or os.getcwd(),
+        "directory": os.fspath(directory or os.getcwd()),
         "environment": ["%s=%s" % item for item in surroundings.items()],
     }
     if gpus is not None:
@@ -138,6 +177,9 @@ class Job:
 
     def __init__(self, id):
         self.id = id
+
+    def __repr__(self):
+        return "Job(%r)" % self.id
 
     def _path(self, rest=""):
         return "/v1/jobs/" + urllib.parse.quote(str(self.id), safe="") + rest
@@ -205,7 +247,13 @@ class Job:
 def jobs():
     """The running and waiting jobs, newest first. A task of an array has a `handle`, as its id alone
     may be that of the array."""
-    return request("GET", "/v1/jobs?limit=1000")["jobs"]
+    found, rest = [], ""
+    while True:
+        page = request("GET", "/v1/jobs?limit=1000" + rest)
+        found += page["jobs"]
+        if page["next_before"] is None:
+            return found
+        rest = "&before=%d" % page["next_before"]
 
 
 def gpus():

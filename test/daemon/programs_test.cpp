@@ -29,6 +29,7 @@ constexpr const char* kWrongCalls = R"(
 )";
 
 constexpr const char* kFutures = R"(
+import os, pathlib, warnings
 import berth
 good = berth.submit("echo $WORD from $BERTH_JOB_ID", vram="2G",
                     environment={"WORD": "hello", "PATH": "/bin:/usr/bin"})
@@ -44,12 +45,22 @@ except berth.JobFailed as failed:
 held = berth.submit(["true"], gpus=0, held=True)
 assert held.state() == "held" and not held.done()
 assert held.cancel() and not held.cancel()
+assert repr(held) == 'Job(%d)' % held.id
+here = pathlib.Path.cwd()
+listed = berth.submit(["ls", here / "script"], vram=" 512m", directory=here)
+assert listed.wait(60)["exit_code"] == 0 and listed.log() == str(here / "script") + "\n"
+os.environb[b"BAD"] = b"\xff"
+with warnings.catch_warnings(record=True) as said:
+    told = berth.submit("echo ${BAD-none}", vram="1G")
+assert str(said[0].message) == "the variable 'BAD' is left out: it is not UTF-8", said
+assert told.wait(60)["exit_code"] == 0 and told.log() == "none\n"
 for gpus, granted in ((None, [0, 1]), (1, [1])):
     named = berth.submit(["true"], vram="1G", gpus=gpus, gpu_indices=granted)
     assert named.wait(60)["attempts"][0]["gpus"] == granted, named.show()
-for wrong in ({"gpus": 9}, {"retrys": 1}, {"vram": "10"}, {"vram": "ten"}, {"vram": "1G2"}):
+for wrong in ({"gpus": 9}, {"retrys": 1}, {"vram": "10"}, {"vram": "ten"}, {"vram": "1G2"},
+              {"time": 60}, {"command": [b"a\xff"]}):
     try:
-        berth.submit(["true"], **wrong)
+        berth.submit(**{"command": ["true"], **wrong})
         assert False, wrong
     except berth.Error as error:
         print(error)
@@ -182,6 +193,8 @@ TEST_F(Programs, ThePythonClientSubmitsAndWaitsAsForFutures) {
             "10: is no size such as 10G or 512M\n"
             "ten: is no size such as 10G or 512M\n"
             "1G2: is no size such as 10G or 512M\n"
+            "time: unknown key; doc/openapi.yaml names all; did you mean time_limit_seconds?\n"
+            "command: 'a\\udcff' is not UTF-8\n"
             "2 0\n");
 }
 

@@ -25,6 +25,23 @@ std::size_t typing_errors(std::string_view a, std::string_view b) {
   return errors[a.size()][b.size()];
 }
 
+namespace {
+
+/// The only one that begins so: `time` of `time_limit_seconds`.
+const std::string* only_longer(std::string_view typed, std::span<const std::string> words) {
+  constexpr std::size_t kFewest = 3;
+  if (typed.size() < kFewest) return nullptr;
+  const std::string* found = nullptr;
+  for (const std::string& word : words) {
+    if (!word.starts_with(typed)) continue;
+    if (found != nullptr) return nullptr;
+    found = &word;
+  }
+  return found;
+}
+
+}  // namespace
+
 std::string nearest(std::string_view typed, std::span<const std::string> words) {
   constexpr std::size_t kLongest = 40;
   if (typed.empty() || typed.size() > kLongest) return "";
@@ -37,6 +54,7 @@ std::string nearest(std::string_view typed, std::span<const std::string> words) 
       best = &word;
     }
   }
+  if (best == nullptr) best = only_longer(typed, words);
   return best == nullptr ? "" : *best;
 }
 

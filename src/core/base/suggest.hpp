@@ -11,7 +11,8 @@ namespace berth {
 /// of the other.
 std::size_t typing_errors(std::string_view a, std::string_view b);
 
-/// The nearest of these, of several the first; "" if none is near: one error in three letters.
+/// The nearest of these, of several the first; where none is near (one error in three letters), the
+/// only one that begins with the three letters or more; else "".
 std::string nearest(std::string_view typed, std::span<const std::string> words);
 
 /// `; did you mean X?`, or "".

@@ -47,6 +47,10 @@ TEST(Suggestions, AreNearAndOnlyNear) {
   EXPECT_EQ(nearest("lst", words), "ls");
   EXPECT_EQ(nearest("frobnicate", words), "");
   EXPECT_EQ(nearest("", words), "");
+  const std::vector<std::string> keys = {"time_limit_seconds", "log", "mem_bytes", "mem_most"};
+  EXPECT_EQ(nearest("time", keys), "time_limit_seconds");
+  EXPECT_EQ(nearest("mem", keys), "") << "two begin so";
+  EXPECT_EQ(nearest("ti", keys), "") << "too short";
   EXPECT_EQ(did_you_mean("shwo", words), "; did you mean show?");
 }
 
