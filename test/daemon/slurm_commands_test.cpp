@@ -59,6 +59,18 @@ TEST_F(SlurmCommands, SbatchTakesScriptsFromFilesInputAndOptions) {
          "1|COMPLETED|0:0\n3|FAILED|3:0\n4|FAILED|0:9\n");
 }
 
+TEST_F(SlurmCommands, ScriptsAreOfBytes) {
+  rig_.folder().write("latin.sh",
+                      "#!/bin/sh\n# caf\xe9 \\n\n#SBATCH --output=out.%j\n"
+                      "printf '%s' '\xe9\\' | od -An -tx1\n");
+  expect("sbatch -Q -W latin.sh; sbatch -Q -W <latin.sh; cat out.1 out.2", " e9 5c\n e9 5c\n");
+  expect("scontrol write batch_script 1 - | cmp - latin.sh", "");
+  expect("BAD=$(printf '\\377') sbatch -Q -W -o told --wrap='echo ${BAD-none}'; cat told",
+         "none\n");
+  expect_refused("sbatch -o $(printf '\\351') --wrap=true",
+                 "sbatch: error: output: '\\udce9' is not UTF-8\n", 1);
+}
+
 /// The doors have a table each of what an option tells; berthd has all the rest.
 TEST_F(SlurmCommands, AScriptIsToldTheSameByEitherDoor) {
   // Of one job alone; and how many cores, since berth leaves out that a job has several tasks.

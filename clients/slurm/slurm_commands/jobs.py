@@ -73,6 +73,22 @@ def mib_text(mib):
     return "%dG" % (mib // 1024) if mib % 1024 == 0 else "%dM" % mib
 
 
+# How the shell of a batch job writes the script; and one with bytes that are not UTF-8.
+WRITES = "printf '%s\\n' \"$b_text\""
+WRITES_ESCAPED = WRITES.replace("%s", "%b")
+
+
+def escaped(text):
+    """As printf's %b reads it."""
+    return "".join("\\0%03o" % (ord(letter) - 0xDC00) if "\udc80" <= letter <= "\udcff"
+                   else "\\\\" if letter == "\\" else letter for letter in text)
+
+
+def unescaped(text):
+    return re.sub(r"\\(\\|0[0-7]{3})",
+                  lambda found: "\\" if found[1] == "\\" else chr(0xDC00 + int(found[1], 8)), text)
+
+
 class Job:
     def __init__(self, data):
         self.data = data
@@ -165,7 +181,9 @@ class Job:
         """(text, arguments) of a job of sbatch."""
         words = self.words
         is_kept = len(words) > 8 and words[2].startswith(processes.FIRST_LINE)
-        return (words[4], words[9:]) if is_kept else None
+        if not is_kept:
+            return None
+        return unescaped(words[4]) if WRITES_ESCAPED in words[2] else words[4], words[9:]
 
     @property
     def command(self):

@@ -444,7 +444,12 @@ def environment(command, options, told):
         kept["BERTH_SET"] = ",".join(mark for mark in kept["BERTH_SET"].split(",")
                                      if mark.partition(":")[0] not in typed)
     kept.update(told)
-    return ["%s=%s" % pair for pair in kept.items()]
+    pairs = ["%s=%s" % pair for pair in kept.items()]
+    for pair in pairs:
+        if not berth.is_utf8(pair):
+            print("%s: the variable %s is left out: it is not UTF-8"
+                  % (command, ascii(pair.partition("=")[0])), file=sys.stderr)
+    return [pair for pair in pairs if berth.is_utf8(pair)]
 
 
 def program_words(options):

@@ -112,6 +112,10 @@ exit "$b_code"
 """ % {"told": requeue.TOLD, "code": requeue.CODE, "other": requeue.CODE + 1, "others": OTHERS}
 
 
+def text_of(file):
+    return file.read().decode("utf-8", "surrogateescape")
+
+
 def script_of(options, words):
     """(text, path, arguments)"""
     if "wrap" in options:
@@ -120,11 +124,10 @@ def script_of(options, words):
         return "#!/bin/sh\n# This script was created by sbatch --wrap.\n\n%s\n" % options["wrap"], \
             None, []
     if not words:
-        return sys.stdin.read(), None, []
+        return text_of(sys.stdin.buffer), None, []
     try:
-        with open(words[0], encoding="utf-8", errors="surrogateescape",
-                  newline="") as file:
-            return file.read(), os.path.abspath(words[0]), words[1:]
+        with open(words[0], "rb") as file:
+            return text_of(file), os.path.abspath(words[0]), words[1:]
     except OSError:
         raise Usage("sbatch: error: Unable to open file %s" % words[0]) from None
 
@@ -182,18 +185,22 @@ def shell_words(options, name, tasks, script):
     is_berths = not mode and not re.search("%[0-9]", out.replace("%%", ""))
     noted = {key: options[key] for key in ("partition", "account", "qos") if key in options}
     noted.update({key: value for key, value in (
-        ("ntasks", tasks if tasks > 1 else None), ("script", path),
+        ("ntasks", tasks if tasks > 1 else None),
+        ("script", path if path and berth.is_utf8(path) else None),
         ("input", files["StdIn"] if "input" in options else None),
         ("output", None if is_berths else out or None), ("error", errors or None)) if value})
-    return [keeper(noted), name, text, mode, shell_pattern(files["StdIn"]),
+    sent = text if berth.is_utf8(text) else jobs.escaped(text)
+    return [keeper(noted, text), name, sent, mode, shell_pattern(files["StdIn"]),
             "" if is_berths else shell_pattern(out), shell_pattern(errors), *rest], \
         out if is_berths else ""
 
 
-def keeper(noted):
+def keeper(noted, text):
     """The prelude, with what was asked and berth has no place for. Of what is usual nothing is
     noted: the words of a command say which runs are of the same program."""
     first, _, rest = PRELUDE.partition("\n")
+    if not berth.is_utf8(text):
+        rest = rest.replace(jobs.WRITES, jobs.WRITES_ESCAPED)
     return "%s\n# asked %s\n%s" % (first, json.dumps(noted, ensure_ascii=False), rest)
 
 

@@ -78,7 +78,7 @@ def write_script(words):
         raise Usage("job script retrieval failed: job %s has no batch script" % words[1])
     path = words[2] if len(words) > 2 else "slurm-%s.sh" % words[1]
     if path == "-":
-        print(job.script[0], end="")
+        sys.stdout.buffer.write(job.script[0].encode("utf-8", "surrogateescape"))
         return 0
     try:
         with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
