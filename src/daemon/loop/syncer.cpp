@@ -38,9 +38,12 @@ void Syncer::run() {
     lock.unlock();
     const Expected<void> synced = sync_();
     for (const Promise& promise : promises) promise(synced);
+    lock.lock();
+    if (is_untidy_) continue;  // it is being done: whether more is due is known after it
+    lock.unlock();
     const bool is_due = tidying_.is_due();
     lock.lock();
-    if (!is_due || is_untidy_) continue;
+    if (!is_due) continue;
     is_untidy_ = true;
     untidy_.notify_all();
   }
