@@ -122,7 +122,7 @@ using Find = std::function<const Leftover*(const Live&)>;
 /// list of all has come to it, so it is also asked for by its number.
 void stop_found(const std::set<uid_t>& users, const Find& find) {
   constexpr auto kMost = std::chrono::milliseconds(1000);  // the next round goes on
-  constexpr int kQuiet = 3;
+  constexpr int kQuiet = 10;  // Each look misses some that fork as fast as they can.
   constexpr int kChases = 50;
   constexpr pid_t kNear = 3;
   const auto end = SteadyClock::now() + kMost;
