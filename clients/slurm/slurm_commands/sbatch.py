@@ -75,7 +75,7 @@ b_like=$(uname -n)-$$-XXXXXX
 { { [ -d "$b_folder" ] || mkdir -p "$b_folder"; } &&
   b_folder=$(mktemp -d "$b_folder/$b_like"); } 2>/dev/null ||
   b_folder=$(mktemp -d "${TMPDIR:-/tmp}/berth-slurm-$b_like") || exit 1
-printf '%%s\n' "$b_text" >"$b_folder/slurm_script" && chmod 700 "$b_folder/slurm_script" || exit 1
+%(writes)s >"$b_folder/slurm_script" && chmod 700 "$b_folder/slurm_script" || exit 1
 b_apart=
 run() {
   $b_apart /bin/sh -c 'exec 2>&8 8>&- 7>&- && exec <"$1" || exit 1; export SLURM_TASK_PID=$$
@@ -109,7 +109,8 @@ rm -rf "$b_folder"
 [ -z "$b_again" ] || exit %(code)d
 [ "$b_code" -ne %(code)d ] || exit %(other)d
 exit "$b_code"
-""" % {"told": requeue.TOLD, "code": requeue.CODE, "other": requeue.CODE + 1, "others": OTHERS}
+""" % {"writes": jobs.WRITES, "told": requeue.TOLD, "code": requeue.CODE,
+       "other": requeue.CODE + 1, "others": OTHERS}
 
 
 def text_of(file):
