@@ -12,7 +12,7 @@ target_compile_options(berth_flags INTERFACE
   $<$<CXX_COMPILER_ID:GNU>:-Wno-missing-field-initializers>  # designated initialisers name what differs
 )
 if(BERTH_JUMBO)
-  # g++ collects no garbage below so many KiB: a tenth of the time. tools/jobs counts on 1.5 GiB each.
+  # g++ collects no garbage below so many KiB: a tenth of the time. tools/jobs counts on 2.5 GiB each.
   target_compile_options(berth_flags INTERFACE
     $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=1200000>)
 endif()

@@ -1,9 +1,9 @@
-# berth_jumbo(targets...): with BERTH_JUMBO sixteen files of a target are compiled at once.
+# berth_jumbo(targets...): with BERTH_JUMBO up to 48 files of a target are compiled at once.
 # Most of a small file's compile time goes into the headers it includes; so they are shared, and a
 # name in an unnamed namespace must be unique among its neighbours. The presets without it compile
 # each file alone and so hold every file to including what it uses.
 function(berth_jumbo)
-  set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ${BERTH_JUMBO} UNITY_BUILD_BATCH_SIZE 16)
+  set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ${BERTH_JUMBO} UNITY_BUILD_BATCH_SIZE 48)
 endfunction()
 
 # berth_level(name LINKS left... PROGRAMS folders...): one level of the architecture: every .cpp below

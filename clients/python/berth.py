@@ -180,9 +180,12 @@ class Job:
     def __repr__(self):
         return "Job(%r)" % self.id
 
+    def _handle(self):
+        return str(self.id).encode("utf-8", "surrogateescape")
+
     def _path(self, rest=""):
         from urllib.parse import quote  # not above: its import takes a tenth of a squeue
-        return "/v1/jobs/" + quote(str(self.id), safe="") + rest
+        return "/v1/jobs/" + quote(self._handle(), safe="") + rest
 
     def show(self):
         return request("GET", self._path())
@@ -190,7 +193,7 @@ class Job:
     def tasks(self):
         """The jobs of an array, or the job alone."""
         from urllib.parse import urlencode
-        query = urlencode({"jobs": self.id, "all": "true"})
+        query = urlencode({"jobs": self._handle(), "all": "true"})
         found = request("GET", "/v1/jobs?" + query)["jobs"]
         return [Job(job.get("handle", job["id"])) for job in found]
 

@@ -120,10 +120,6 @@ Expected<Tasks> read_tasks(const Profile& profile, const std::vector<Run>& runs)
   return tasks;
 }
 
-std::string_view without_folders(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);  // npos + 1 is 0
-}
-
 /// Nothing for what is not a number from `low` to `high`.
 std::optional<std::int64_t> number(std::string_view text, std::int64_t low, std::int64_t high) {
   std::int64_t value = 0;

@@ -20,6 +20,11 @@ inline constexpr std::int64_t kMostNodes = 1'000'000;
 inline constexpr std::int64_t kMostCores = limits::kMostCores.raw();
 inline constexpr Bytes kUnknownCard{std::int64_t{24} << 30};  ///< A GPU whose size is not said.
 
+/// `profiles/bert.csv`: bert.csv.
+inline std::string_view without_folders(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+}
+
 /// Finds columns by name; the first that is missing is the error.
 class Columns {
  public:

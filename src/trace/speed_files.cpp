@@ -214,10 +214,6 @@ Expected<void> read_lucid_singles(Csv& csv, Speeds& into) {
   });
 }
 
-std::string_view without_folders(std::string_view file) {
-  return file.substr(file.rfind('/') + 1);  // npos + 1 is 0
-}
-
 /// `profiles/bert/scalability.csv`: bert.
 std::string folder_of(std::string_view file) {
   const std::string_view folders = file.substr(0, file.size() - without_folders(file).size());
@@ -269,7 +265,7 @@ Expected<void> read_sia_steps(Csv& csv, Speeds& into) {
 /// MISO's mig_step_time.csv: by MIG profile against the whole A100, by model, and by model and
 /// batch under the names of its jobs, `bert_train8`.
 Expected<void> read_miso_steps(Csv& csv, std::size_t profile, Speeds& into) {
-  constexpr std::string_view kWhole = "7g.40gb";
+  constexpr std::string_view kWholeGpu = "7g.40gb";
   Columns find(csv);
   const std::size_t model = find.need("model");
   const std::size_t batch = find.need("batch_size");
@@ -282,7 +278,7 @@ Expected<void> read_miso_steps(Csv& csv, std::size_t profile, Speeds& into) {
   });
   if (!done) return done;
   for (const auto& [job, by_profile] : steps) {
-    const auto whole = by_profile.find(std::string(kWhole));
+    const auto whole = by_profile.find(std::string(kWholeGpu));
     if (whole == by_profile.end()) continue;
     const std::string exact = job.first + "_train" + std::to_string(job.second);
     for (const auto& [type, time] : by_profile) {

@@ -43,7 +43,7 @@ bool is_part_of_job(const Row& row) {
   return status == "2" || status == "3" || status == "4";
 }
 
-std::optional<TraceJob> job_of(Row& row) {
+std::optional<TraceJob> swf_job(Row& row) {
   if (!is_known(row, kRunTime) || is_part_of_job(row)) return std::nullopt;
   const std::size_t processors = is_known(row, kAllocated) ? kAllocated : kRequested;
   const std::int64_t gpus = row.integer(processors, -1, kMostGpus);
@@ -64,7 +64,7 @@ std::optional<TraceJob> job_of(Row& row) {
 Expected<Trace> read_swf(const Source& source) {
   auto csv = Csv::open(source.text, source.file, swf_layout());
   if (!csv) return std::unexpected(csv.error());
-  return read_jobs(*csv, source.bad_rows, job_of);
+  return read_jobs(*csv, source.bad_rows, swf_job);
 }
 
 bool is_swf(std::string_view line) {

@@ -22,14 +22,13 @@ using test::Json;
 using test::kGiB;
 using test::load;
 using test::Rig;
+using test::vram;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
 /// The default policy keeps a job off a GPU where another began a moment ago.
 const std::string kJoinsAtOnce = "policy = \"fifo-skip\"\n";
-
-Json vram(std::int64_t gib) { return {{"vram_bytes", gib * kGiB}}; }
 
 /// Waits for a file, then takes and holds memory.
 std::string load_after(const std::string& file, const std::string& arguments) {

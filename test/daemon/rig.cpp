@@ -65,6 +65,18 @@ std::vector<pid_t> processes_of(const std::string& folder) {
 
 }  // namespace
 
+Json vram(std::int64_t gib, int time_limit) {
+  Json wish{{"vram_bytes", gib * kGiB}};
+  if (time_limit > 0) wish["time_limit_seconds"] = time_limit;
+  return wish;
+}
+
+Json without_gpus(const Json& more) {
+  Json wish = kNoGpus;
+  wish.update(more);
+  return wish;
+}
+
 void eventually(const std::string& what, const std::function<bool()>& holds) {
   for (int waited = 0; waited < kPatience; waited += 2) {
     if (holds()) return;

@@ -27,6 +27,11 @@ inline const Json kNoGpus = {{"gpus", 0}, {"vram_bytes", nullptr}, {"cpus", 0.01
 inline constexpr const char* kUntilGo = "while [ ! -e go ]; do sleep 0.01; done; exit 3";
 inline constexpr int kFailed = 125;  ///< Of `berth` and `berthd`.
 
+/// Wishes for so much GPU memory, and for a time limit in seconds unless it is 0.
+Json vram(std::int64_t gib, int time_limit = 0);
+/// kNoGpus, and these wishes.
+Json without_gpus(const Json& more);
+
 struct RigOptions {
   std::string gpus = "2x24GiB";
   std::string config = "probe = \"100ms\"\ngrace = \"500ms\"\n";  ///< TOML.

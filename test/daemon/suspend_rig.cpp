@@ -10,12 +10,6 @@ namespace berth::test {
 using emu::CheckpointCall;
 using emu::CheckpointFault;
 
-Json vram(std::int64_t gib, int time_limit) {
-  Json wish{{"vram_bytes", gib * kGiB}};
-  if (time_limit > 0) wish["time_limit_seconds"] = time_limit;
-  return wish;
-}
-
 SuspendRig::SuspendRig(const SuspendRigOptions& options)
     : Rig({.gpus = options.gpus, .config = options.config}) {
   start();

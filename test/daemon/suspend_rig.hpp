@@ -25,9 +25,6 @@ inline constexpr int kMany = 500 * kSlowness;
 /// Of a job that is suspended as soon as it makes some.
 inline constexpr int kSteps = 250 * kSlowness;
 
-/// Wishes for so much GPU memory, and for a time limit in seconds unless it is 0.
-Json vram(std::int64_t gib, int time_limit = 0);
-
 struct SuspendRigOptions {
   std::string gpus = "1x24GiB";
   std::string config = kRoom;

@@ -28,9 +28,9 @@ std::string needs_of(const std::string& program) {
   return text;
 }
 
-class Programs : public testing::TestWithParam<const char*> {};
+class Symbols : public testing::TestWithParam<const char*> {};
 
-TEST_P(Programs, NeedNothingNew) {
+TEST_P(Symbols, NeedNothingNew) {
   if (::access(kObjdump, X_OK) != 0) GTEST_SKIP() << "no objdump";
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitized builds are not copied";
@@ -45,7 +45,7 @@ TEST_P(Programs, NeedNothingNew) {
   EXPECT_EQ(needs.find("libgcc_s"), std::string::npos);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Programs, testing::Values("berth", "berthd", "berth-shim"),
+INSTANTIATE_TEST_SUITE_P(All, Symbols, testing::Values("berth", "berthd", "berth-shim"),
                          [](const auto& param) {
                            std::string name = param.param;
                            std::erase(name, '-');

@@ -12,7 +12,7 @@ namespace {
 using namespace berth::literals;
 using testing::ElementsAre;
 
-constexpr UserId kOther{8};
+constexpr UserId kSomeoneElse{8};
 
 JobSpec ranked(std::int32_t priority, UserId user = UserId(7)) {
   JobSpec spec = shared(1, 4_GiB);
@@ -49,7 +49,7 @@ class OwnLine : public testing::Test {
 
 TEST_F(OwnLine, ALargerPriorityTakesTheEarliestPlaceAndTheOthersMoveUpBehindIt) {
   const JobId first = submit_at(1, ranked(0));
-  const JobId stranger = submit_at(2, ranked(0, kOther));
+  const JobId stranger = submit_at(2, ranked(0, kSomeoneElse));
   const JobId second = submit_at(3, ranked(0));
   const JobId urgent = submit_at(4, ranked(5));
   EXPECT_EQ(place(urgent), 1);
@@ -108,7 +108,7 @@ TEST_F(OwnLine, AJobThatIsHeldTakesAPlaceOnlyWhenItIsReleased) {
 
 TEST_F(OwnLine, OtherUsersJobsStayWhateverTheirPriorities) {
   submit_at(1, ranked(0));
-  submit_at(2, ranked(9, kOther));
+  submit_at(2, ranked(9, kSomeoneElse));
   EXPECT_THAT(line(), ElementsAre(1, 2));
 }
 

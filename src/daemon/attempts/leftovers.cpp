@@ -119,8 +119,8 @@ using Find = std::function<const Leftover*(const Live&)>;
 
 /// Stops each process for which `find` names an attempt, until no other is seen: one that is
 /// stopped makes no other. Among those that fork and end all the time the newest is over before a
-/// list of all has come to it, so it is also asked for by its number.
-void stop_found(const std::set<uid_t>& users, const Find& find) {
+/// list of all has come to it, so it is also asked for by its number. Returns: how many it saw.
+std::size_t stop_found(const std::set<uid_t>& users, const Find& find) {
   constexpr auto kMost = std::chrono::milliseconds(1000);  // the next round goes on
   constexpr int kQuiet = 10;  // Each look misses some that fork as fast as they can.
   constexpr int kChases = 50;
@@ -146,12 +146,14 @@ void stop_found(const std::set<uid_t>& users, const Find& find) {
     }
     if (is_new) quiet = -1;
   }
+  return stopped.size();
 }
 
-/// Stops and kills each process for which `find` names an attempt.
+/// Stops and kills each process for which `find` names an attempt. Returns: how many it saw; those
+/// that were over before they were stopped may have left another.
 std::size_t kill_found(std::span<const Leftover> left, Killed& killed, const Find& find) {
   const std::set<uid_t> users = users_of(left);
-  stop_found(users, find);
+  const std::size_t seen = stop_found(users, find);
   std::size_t found = 0;
   for_each_live(users, [&](const Live& process) {
     const Leftover* const of = find(process);
@@ -160,7 +162,7 @@ std::size_t kill_found(std::span<const Leftover> left, Killed& killed, const Fin
     killed[key_of(*of)].emplace(process.stat.pid, process.stat.start);
     ++found;
   });
-  return found;
+  return std::max(seen, found);
 }
 
 // ---- Cgroups ---------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ namespace berth::daemon {
 namespace {
 
 /// Whoever reads it is berthd: standard output is its pipe.
-int say(const std::string& what) {
+int give_up(const std::string& what) {
   const std::string line = what + ": " + std::strerror(errno) + "\n";
   return ::write(STDOUT_FILENO, line.data(), line.size()) < 0 ? 2 : 1;
 }
@@ -58,18 +58,18 @@ int announce() {
   }
   auto message = decode_message(bytes);
   if (!message) return 2;
-  if (!take_input(message->input)) return say("its message");
-  if (::dup2(STDOUT_FILENO, STDERR_FILENO) < 0) return say("its output");
-  if (::close_range(STDERR_FILENO + 1, ~0U, 0) != 0) return say("its descriptors");
-  if (!become(message->as)) return say("cannot become uid " + std::to_string(message->as.user));
+  if (!take_input(message->input)) return give_up("its message");
+  if (::dup2(STDOUT_FILENO, STDERR_FILENO) < 0) return give_up("its output");
+  if (::close_range(STDERR_FILENO + 1, ~0U, 0) != 0) return give_up("its descriptors");
+  if (!become(message->as)) return give_up("cannot become uid " + std::to_string(message->as.user));
   join_own_session_keyring();
   ::alarm(micros(Announcer::kPatience) / 1'000'000 + 5);  // for one whose daemon is killed
-  if (::chdir(message->directory.c_str()) != 0 && ::chdir("/") != 0) return say("/");
+  if (::chdir(message->directory.c_str()) != 0 && ::chdir("/") != 0) return give_up("/");
   const std::vector<char*> arguments = pointers_to(message->arguments);
   std::vector<char*> environment = pointers_to(message->environment);
   environ = environment.data();
   ::execvp(arguments.front(), arguments.data());
-  return say(message->arguments.front());
+  return give_up(message->arguments.front());
 }
 
 }  // namespace berth::daemon

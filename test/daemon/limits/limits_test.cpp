@@ -42,6 +42,7 @@ using test::Json;
 using test::kGiB;
 using test::load;
 using test::Rig;
+using test::vram;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -284,8 +285,6 @@ class DriverLimits : public testing::Test {
   Cgroup cgroup_;
   std::unique_ptr<Rig> rig_;
 };
-
-Json vram(std::int64_t gib) { return {{"vram_bytes", gib * kGiB}}; }
 
 TEST_F(DriverLimits, StopAnAllocationAtTheCall) {
   start();

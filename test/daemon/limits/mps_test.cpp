@@ -21,7 +21,7 @@ using test::kGiB;
 using test::Rig;
 using testing::HasSubstr;
 
-constexpr uid_t kOther = 12345;
+constexpr uid_t kNeighbour = 12345;
 
 Json by_mps(std::int64_t gib) { return {{"vram_bytes", gib * kGiB}, {"share", "mps"}}; }
 
@@ -134,7 +134,7 @@ TEST(Mps, AFatalFaultOfOneUserDoesNotTouchAnother) {
   Rig rig({.gpus = "1x24GiB", .flags = {"--policy", "fifo-skip"}});
   rig.start();
   const int mine = rig.submit(forever(), by_mps(3));
-  const int theirs = submit_as(rig, kOther, forever(), by_mps(3));
+  const int theirs = submit_as(rig, kNeighbour, forever(), by_mps(3));
   wait_for_steps(rig, mine);
   wait_for_steps(rig, theirs);
   EXPECT_EQ(servers(rig), 2U);
@@ -275,7 +275,7 @@ TEST_F(MpsGang, AFatalFaultEndsTheClientsOfItsServerAlone) {
   const int single = rig_.submit(forever(), by_mps(3));
   std::vector<int> others{single};
   if (test::others_run_programs())
-    others.push_back(submit_as(rig_, kOther, forever_on_both(), gang(3)));
+    others.push_back(submit_as(rig_, kNeighbour, forever_on_both(), gang(3)));
   wait_for_steps(rig_, beside);
   for (const int id : others) wait_for_steps(rig_, id);
   EXPECT_EQ(servers(rig_), 1U + others.size());

@@ -360,7 +360,9 @@ TEST_P(KillFugitives, UntilNothingIsLeft) {
   char byte = 0;
   ASSERT_EQ(::read(told[0], &byte, 1), 1) << "perl is needed";
   const shim::Process go = process(first);
-  while (kill_left_behind(record_of(go), kMark) > 0) {
+  const std::vector<Leftover> left = {{.record = record_of(go), .cgroup = ""}};
+  Killed killed;
+  while (kill_in_sessions(left, killed) + kill_marked(left, kMark, killed) > 0) {
   }
   std::string rest;
   while (::read(told[0], &byte, 1) > 0) rest += byte;  // until the last that could write has gone

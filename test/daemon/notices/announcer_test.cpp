@@ -23,6 +23,7 @@ using test::eventually;
 using test::Json;
 using test::Rig;
 using test::slurp;
+using test::without_gpus;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
@@ -120,12 +121,6 @@ TEST(Message, ComesBackAsItWas) {
 
 // ---- With berthd -----------------------------------------------------------------------------
 
-Json with(const Json& more) {
-  Json wish = test::kNoGpus;
-  wish.update(more);
-  return wish;
-}
-
 std::string lines(Rig& rig, const std::string& file, std::size_t count) {
   std::string text;
   eventually(file + " has its lines", [&] {
@@ -139,20 +134,20 @@ TEST(Notify, TellsWhatWasAskedForAndNothingElse) {
   Rig rig;
   rig.start();
   const std::string note = "echo $BERTH_EVENT $BERTH_JOB_ID $BERTH_JOB_STATE $(id -u) >>told";
-  const int quiet = rig.submit("true", with({{"notify", note}, {"notify_on", "fail"}}));
+  const int quiet = rig.submit("true", without_gpus({{"notify", note}, {"notify_on", "fail"}}));
   EXPECT_EQ(rig.wait_end(quiet)["state"], "done");
-  const int fails = rig.submit("exit 3", with({{"notify", note}, {"notify_on", "fail"}}));
+  const int fails = rig.submit("exit 3", without_gpus({{"notify", note}, {"notify_on", "fail"}}));
   EXPECT_EQ(rig.job(fails)["notify"], note);
   const std::string uid = std::to_string(::geteuid());
   EXPECT_EQ(lines(rig, "told", 1), "fail " + std::to_string(fails) + " failed " + uid + "\n");
   const int both = rig.submit(
-      "exit 4", with({{"notify", "echo $BERTH_EVENT >>both"}, {"notify_on", "start,end"}}));
+      "exit 4", without_gpus({{"notify", "echo $BERTH_EVENT >>both"}, {"notify_on", "start,end"}}));
   EXPECT_EQ(lines(rig, "both", 2), "start\nfail\n") << both;
   // One that never started is told of, too.
-  const int held = rig.submit("true", with({{"held", true},
-                                            {"notify",
-                                             "echo $BERTH_JOB_STATE "
-                                             ">>held"}}));
+  const int held = rig.submit("true", without_gpus({{"held", true},
+                                                    {"notify",
+                                                     "echo $BERTH_JOB_STATE "
+                                                     ">>held"}}));
   rig.request("POST", test::path(held, "/cancel"));
   EXPECT_EQ(lines(rig, "held", 1), "cancelled\n");
 }
@@ -164,7 +159,8 @@ TEST(Notify, AnArrayIsToldOfAsOne) {
   const std::string note = "echo $BERTH_EVENT $BERTH_JOB_ID $BERTH_JOB_STATE $BERTH_EXIT_CODE >>";
   const auto array = [&](const std::string& script, const std::string& file) {
     return rig.submit(
-        script, with({{"array", "1-5%2"}, {"notify", note + file}, {"notify_on", "start,end"}}));
+        script,
+        without_gpus({{"array", "1-5%2"}, {"notify", note + file}, {"notify_on", "start,end"}}));
   };
   const int mixed = array("[ $BERTH_ARRAY_TASK_ID != 3 ] || exit 4", "mixed");
   EXPECT_EQ(rig.wait_end(mixed)["state"], "failed");
@@ -183,7 +179,7 @@ TEST(Notify, TheEndIsNotToldBeforeTheStart) {
   const std::string note = "[ $BERTH_EVENT != start ] || sleep 0.5; echo $BERTH_EVENT >>";
   for (const Json& more : {Json::object(), Json{{"array", "1-3"}}}) {
     const std::string file = more.empty() ? "of_job" : "of_array";
-    Json wish = with({{"notify", note + file}, {"notify_on", "start,end"}});
+    Json wish = without_gpus({{"notify", note + file}, {"notify_on", "start,end"}});
     wish.update(more);
     rig.submit("true", wish);
     EXPECT_EQ(lines(rig, file, 2), "start\nend\n");
@@ -208,7 +204,7 @@ TEST(Notify, TellsOfEachOfManyThatEndInOneStep) {
   Rig rig;
   rig.start();
   for (std::size_t i = 0; i < kMany; ++i) {
-    rig.submit("true", with({{"held", true}, {"notify", "echo $BERTH_JOB_STATE >>all"}}));
+    rig.submit("true", without_gpus({{"held", true}, {"notify", "echo $BERTH_JOB_STATE >>all"}}));
   }
   EXPECT_EQ(rig.request("POST", "/v1/cancel").status, 200);
   std::string all;
@@ -249,7 +245,8 @@ TEST(Notify, OneThatNeverEndsHoldsNothingUp) {
   Rig rig;
   rig.start();
   for (std::size_t i = 0; i <= Announcer::kAtOnceOfLane; ++i) {
-    const int slow = rig.submit("true", with({{"notify", "echo x >>begun; exec sleep 1000"}}));
+    const int slow =
+        rig.submit("true", without_gpus({{"notify", "echo x >>begun; exec sleep 1000"}}));
     EXPECT_EQ(rig.wait_end(slow)["state"], "done");
   }
   lines(rig, "begun", Announcer::kAtOnceOfLane);
@@ -285,8 +282,8 @@ TEST(Notify, AUsersReceiverThatHangsHoldsUpNoMessageOfTheAdministrator) {
   Rig rig({.config = "probe = \"100ms\"\nnotify_command = \"echo $PATH >>" + all + "\"\n"});
   rig.start();
   for (std::size_t i = 0; i < Announcer::kAtOnceOfLane + 1; ++i) {
-    rig.submit("true", with({{"notify", "exec sleep 1000"},
-                             {"environment", {"PATH=/no/such:/usr/bin:/bin"}}}));
+    rig.submit("true", without_gpus({{"notify", "exec sleep 1000"},
+                                     {"environment", {"PATH=/no/such:/usr/bin:/bin"}}}));
   }
   std::string text;
   eventually("all are told of", [&] {
@@ -300,13 +297,14 @@ TEST(Notify, AUsersReceiverThatHangsHoldsUpNoMessageOfTheAdministrator) {
 TEST(Notify, ThatFailsIsShownToItsUser) {
   Rig rig;
   rig.start();
-  const int id =
-      rig.submit("true", with({{"notify", "for i in 1 2 3; do echo no such host; done; exit 1"}}));
+  const int id = rig.submit(
+      "true", without_gpus({{"notify", "for i in 1 2 3; do echo no such host; done; exit 1"}}));
   eventually("the failure is shown", [&] { return rig.job(id).contains("notify_failure"); });
   EXPECT_EQ(rig.job(id)["notify_failure"], "failed: no such host");
   const auto answer = rig.request("GET", "/v1/doctor");
   EXPECT_THAT(answer.body.dump(), HasSubstr("the latest message of 1 job failed"));
-  const int array = rig.submit("true", with({{"array", "1-2"}, {"notify", "echo no; exit 1"}}));
+  const int array =
+      rig.submit("true", without_gpus({{"array", "1-2"}, {"notify", "echo no; exit 1"}}));
   const std::string whole = test::path(array);
   eventually("so is that of an array", [&] {
     return rig.request("GET", whole).body.value("notify_failure", "") == "failed: no";
@@ -327,10 +325,10 @@ TEST(Mail, GoesThroughTheSendmailOfThePath) {
   std::filesystem::create_directory(folder);
   rig.folder().write("mta/sendmail", kSendmail);
   std::filesystem::permissions(folder + "/sendmail", std::filesystem::perms::owner_all);
-  const int id =
-      rig.submit("exit 3", with({{"notify", "ann@example.org"},
-                                 {"name", "tr\u00e4ume"},
-                                 {"environment", {"PATH=" + folder + ":" + std::getenv("PATH")}}}));
+  const int id = rig.submit(
+      "exit 3", without_gpus({{"notify", "ann@example.org"},
+                              {"name", "tr\u00e4ume"},
+                              {"environment", {"PATH=" + folder + ":" + std::getenv("PATH")}}}));
   std::string mail;
   eventually("the mail", [&] { return !(mail = slurp(folder + "/mail")).empty(); });
   EXPECT_EQ(slurp(folder + "/arguments"), "-t\n-i\n");
@@ -347,8 +345,8 @@ TEST(Webhook, IsPostedToItsReceiverOnceForEachOccasion) {
   test::Receiver receiver;
   Rig rig;
   rig.start();
-  const int id = rig.submit(
-      "exit 4", with({{"notify", receiver.address("/hook?a=b")}, {"notify_on", "start,end"}}));
+  const int id = rig.submit("exit 4", without_gpus({{"notify", receiver.address("/hook?a=b")},
+                                                    {"notify_on", "start,end"}}));
   const auto first = receiver.next();
   EXPECT_EQ(first.line, "POST /hook?a=b HTTP/1.1");
   EXPECT_THAT(first.head, HasSubstr("Content-Type: application/json\r\n"));
@@ -366,7 +364,7 @@ TEST(Webhook, IsTriedAgainWhereTheReceiverIsBusy) {
   receiver.answer_next("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n");
   Rig rig;
   rig.start();
-  rig.submit("true", with({{"notify", receiver.address("/")}}));
+  rig.submit("true", without_gpus({{"notify", receiver.address("/")}}));
   const auto first = receiver.next();
   const auto second = receiver.next();
   EXPECT_EQ(Json::parse(first.body)["event"], "end");
@@ -378,9 +376,9 @@ TEST(Webhook, ThatIsRefusedIsNotTriedAgain) {
   receiver.answer_next("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
   Rig rig;
   rig.start();
-  const int refused = rig.submit("true", with({{"notify", receiver.address("/")}}));
+  const int refused = rig.submit("true", without_gpus({{"notify", receiver.address("/")}}));
   EXPECT_EQ(Json::parse(receiver.next().body)["job"]["id"], refused);
-  const int other = rig.submit("true", with({{"notify", receiver.address("/")}}));
+  const int other = rig.submit("true", without_gpus({{"notify", receiver.address("/")}}));
   EXPECT_EQ(Json::parse(receiver.next().body)["job"]["id"], other);
 }
 
@@ -391,10 +389,10 @@ TEST(Webhook, AReceiverThatNeverAnswersHoldsNothingUp) {
   Rig rig;
   rig.start();
   for (std::size_t i = 0; i < Announcer::kAtOnceOfLane - 1; ++i) {
-    rig.submit("true", with({{"notify", silent.address("/")}}));
+    rig.submit("true", without_gpus({{"notify", silent.address("/")}}));
     silent.next();
   }
-  const int id = rig.submit("true", with({{"notify", receiver.address("/")}}));
+  const int id = rig.submit("true", without_gpus({{"notify", receiver.address("/")}}));
   EXPECT_EQ(Json::parse(receiver.next().body)["job"]["id"], id);
   EXPECT_EQ(rig.wait_end(rig.submit("true", test::kNoGpus))["state"], "done");
   EXPECT_EQ(rig.stop(), 0) << "and what is under way ends with it";
@@ -406,7 +404,7 @@ TEST(Notify, OfTheConfigurationIsForAllJobsAndSurvivesARestart) {
   Rig rig({.config = "probe = \"100ms\"\nnotify_command = \"echo $BERTH_JOB_ID >>" + all +
                      "\"\nnotify_on = [\"end\"]\n"});
   rig.start();
-  const int id = rig.submit(test::kUntilGo, with({{"notify", "echo own >>own"}}));
+  const int id = rig.submit(test::kUntilGo, without_gpus({{"notify", "echo own >>own"}}));
   rig.wait_for(id, "running");
   rig.kill();
   rig.start();
@@ -420,7 +418,7 @@ TEST(Notify, RefusesWhatMakesNoSense) {
   rig.start();
   const auto refused = [&](const Json& more) {
     Json body = {{"command", {"true"}}, {"directory", "/"}, {"environment", Json::array()}};
-    body.update(with(more));
+    body.update(without_gpus(more));
     body.erase("vram_bytes");
     return rig.request("POST", "/v1/jobs", body).body.value("error", "");
   };
@@ -436,9 +434,9 @@ constexpr const char* kWarned = "trap 'echo warned; exit 0' USR1; while :; do sl
 TEST(LimitSignal, ComesBeforeTheTimeLimit) {
   Rig rig;
   rig.start();
-  const int id = rig.submit(
-      kWarned,
-      with({{"time_limit_seconds", 300}, {"warning_signal", "SIGUSR1"}, {"warning_seconds", 299}}));
+  const int id = rig.submit(kWarned, without_gpus({{"time_limit_seconds", 300},
+                                                   {"warning_signal", "SIGUSR1"},
+                                                   {"warning_seconds", 299}}));
   EXPECT_EQ(rig.wait_end(id)["state"], "done");
   EXPECT_THAT(rig.log(id), HasSubstr("warned\n"));
   const Json job = rig.job(id);
@@ -451,9 +449,9 @@ TEST(LimitSignal, ThatFallsDueWhileBerthdIsAwayComesOnce) {
   rig.start();
   const std::string counts =
       "n=0; trap 'n=$((n+1)); echo warned $n' USR1; while [ ! -e go ]; do sleep 0.02; done";
-  const int id = rig.submit(
-      counts,
-      with({{"time_limit_seconds", 300}, {"warning_signal", "USR1"}, {"warning_seconds", 299.5}}));
+  const int id = rig.submit(counts, without_gpus({{"time_limit_seconds", 300},
+                                                  {"warning_signal", "USR1"},
+                                                  {"warning_seconds", 299.5}}));
   rig.wait_for(id, "running");
   rig.kill();
   for (int i = 0; i < 2; ++i) {

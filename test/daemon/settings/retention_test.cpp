@@ -22,6 +22,7 @@ namespace {
 using test::eventually;
 using test::Json;
 using test::Rig;
+using test::without_gpus;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -83,12 +84,6 @@ bool holds(Rig& rig, const std::string& words) {
   return false;
 }
 
-Json with(const Json& more) {
-  Json wish = test::kNoGpus;
-  wish.update(more);
-  return wish;
-}
-
 const std::string kConfig = "probe = \"100ms\"\ngrace = \"500ms\"\n";
 
 TEST(Retention, ASnapshotLeavesWithTheLastJobThatHasIt) {
@@ -98,7 +93,7 @@ TEST(Retention, ASnapshotLeavesWithTheLastJobThatHasIt) {
   rig.folder().write("berth/snapshots/code-1/src/a.py", "");
   rig.start();
   const Json in_it = {{"snapshot", copy}, {"array", "0-1"}};
-  EXPECT_EQ(rig.submit("true", with(in_it)), 1);
+  EXPECT_EQ(rig.submit("true", without_gpus(in_it)), 1);
   EXPECT_EQ(Json::parse(rig.text("/v1/jobs/1_0"))["snapshot"], copy);
   eventually("it is gone", [&] { return !std::filesystem::exists(copy); });
   EXPECT_TRUE(std::filesystem::exists(rig.folder() / "berth/snapshots"));
@@ -116,15 +111,15 @@ TEST(Retention, OldJobsLeaveWithTheirLogsAndEnvironmentsAndOthersStay) {
   rig.start();
   const Json secret = {{"environment", {"PATH=/usr/bin:/bin", "TOKEN=hunter2"}}};
   const Json shared = {{"environment", {"PATH=/usr/bin:/bin", "TOKEN=shared"}}};
-  const int first = rig.submit("echo $TOKEN", with(secret));
+  const int first = rig.submit("echo $TOKEN", without_gpus(secret));
   rig.wait_end(first);
   const std::string log = rig.state() + "/logs/" + std::to_string(first) + ".log";
   EXPECT_TRUE(std::filesystem::exists(log));
-  const int ends = rig.submit("true", with(shared));
+  const int ends = rig.submit("true", without_gpus(shared));
   Json holds_back = shared;
   holds_back["held"] = true;
-  const int held = rig.submit("echo $TOKEN", with(holds_back));
-  const int running = rig.submit(test::kUntilGo, with(shared));
+  const int held = rig.submit("echo $TOKEN", without_gpus(holds_back));
+  const int running = rig.submit(test::kUntilGo, without_gpus(shared));
   rig.wait_for(running, "running");
   rig.wait_end(ends);
   for (const int id : {first, ends}) {
@@ -152,7 +147,7 @@ TEST(Retention, WithoutAnAgeEnvironmentsGoAllTheSameAndHistoryStays) {
   Rig rig({.config = kConfig + "keep_logs = \"1s\"\n"});  // looks often
   rig.start();
   const Json secret = {{"environment", {"PATH=/usr/bin:/bin", "TOKEN=hunter2"}}};
-  const int id = rig.submit("echo $TOKEN", with(secret));
+  const int id = rig.submit("echo $TOKEN", without_gpus(secret));
   rig.wait_end(id);
   eventually("its environment is gone", [&] { return !holds(rig, "hunter2"); });
   eventually("its log is gone", [&] { return rig.job(id)["log_bytes"] == 0; });
@@ -160,7 +155,7 @@ TEST(Retention, WithoutAnAgeEnvironmentsGoAllTheSameAndHistoryStays) {
   EXPECT_EQ(job["state"], "done");
   EXPECT_THAT(job["command"].dump(), HasSubstr("echo $TOKEN")) << "what it ran is still known";
   // The same environment again is a new one.
-  const int again = rig.submit("echo $TOKEN", with(secret));
+  const int again = rig.submit("echo $TOKEN", without_gpus(secret));
   rig.wait_end(again);
   EXPECT_EQ(rig.job(again)["state"], "done");
 }
