@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -117,6 +118,18 @@ bool carries(std::string_view environment, const shim::Record& record, std::stri
 
 using Find = std::function<const Leftover*(const Live&)>;
 
+/// As root: what forks all the time has every processor.
+class BeforeAllOthers {
+ public:
+  BeforeAllOthers() { ::setpriority(PRIO_PROCESS, 0, -20); }
+  BeforeAllOthers(const BeforeAllOthers&) = delete;
+  BeforeAllOthers& operator=(const BeforeAllOthers&) = delete;
+  ~BeforeAllOthers() { ::setpriority(PRIO_PROCESS, 0, before_); }
+
+ private:
+  int before_ = ::getpriority(PRIO_PROCESS, 0);
+};
+
 /// Stops each process for which `find` names an attempt, until no other is seen: one that is
 /// stopped makes no other. Among those that fork and end all the time the newest is over before a
 /// list of all has come to it, so it is also asked for by its number. Returns: how many it saw.
@@ -153,6 +166,7 @@ std::size_t stop_found(const std::set<uid_t>& users, const Find& find) {
 /// that were over before they were stopped may have left another.
 std::size_t kill_found(std::span<const Leftover> left, Killed& killed, const Find& find) {
   const std::set<uid_t> users = users_of(left);
+  const BeforeAllOthers priority;
   const std::size_t seen = stop_found(users, find);
   std::size_t found = 0;
   for_each_live(users, [&](const Live& process) {

@@ -63,7 +63,8 @@ int end_leftovers();
 using Killed = std::map<AttemptKey, std::set<std::pair<pid_t, std::uint64_t>>>;
 
 /// Kills, of each attempt, the processes of its user that are in the session of its own process;
-/// all are stopped first, so that none makes another. Returns: how many it saw, also of those that
+/// all are stopped first, so that none makes another. As root the calling thread goes before all
+/// others meanwhile. Returns: how many it saw, also of those that
 /// ended by themselves meanwhile; 0 once nothing is left. O(processes of the machine).
 std::size_t kill_in_sessions(std::span<const Leftover> left, Killed& killed);
 /// Kills, of each attempt, the processes of its user that carry its number and attempt and the mark

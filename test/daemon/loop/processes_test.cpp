@@ -339,9 +339,22 @@ struct Fugitive {
   const char* program;  ///< Of perl.
 };
 
-class KillFugitives : public testing::TestWithParam<Fugitive> {};
+constexpr Fugitive kFugitives[] = {
+    {"a job that forks",
+     "for (1..5000) { if (fork) { select(undef, undef, undef, 0.002); exit } POSIX::setsid(); "
+     "syswrite(STDOUT, 'x') if $_ == 20 } syswrite(STDOUT, 'e')"},
+    {"a chain of forks",
+     "for (1..100000) { exit if fork; POSIX::setsid(); syswrite(STDOUT, 'x') if $_ == 20 } "
+     "syswrite(STDOUT, 'e')"},
+    {"a chain in one session",
+     "for (1..100000) { exit if fork; syswrite(STDOUT, 'x') if $_ == 20 } "
+     "syswrite(STDOUT, 'e')"},
+    {"a bomb",
+     "my $t = time; for (1..4) { fork; POSIX::setsid(); } syswrite(STDOUT, 'x'); "
+     "while (time < $t + 60) { exit if fork; } syswrite(STDOUT, 'e')"},
+};
 
-TEST_P(KillFugitives, UntilNothingIsLeft) {
+void expect_that_nothing_is_left_of(const Fugitive& fugitive) {
   std::array<int, 2> told{};
   ASSERT_EQ(::pipe(told.data()), 0);
   const pid_t first = ::fork();
@@ -353,14 +366,13 @@ TEST_P(KillFugitives, UntilNothingIsLeft) {
     std::vector<char*> words;
     for (std::string& variable : marks) words.push_back(variable.data());
     words.push_back(nullptr);
-    ::execle("/usr/bin/perl", "perl", "-MPOSIX", "-e", GetParam().program, nullptr, words.data());
+    ::execle("/usr/bin/perl", "perl", "-MPOSIX", "-e", fugitive.program, nullptr, words.data());
     ::_exit(127);
   }
   ::close(told[1]);
   char byte = 0;
   ASSERT_EQ(::read(told[0], &byte, 1), 1) << "perl is needed";
-  const shim::Process go = process(first);
-  const std::vector<Leftover> left = {{.record = record_of(go), .cgroup = ""}};
+  const std::vector<Leftover> left = {{.record = record_of(process(first)), .cgroup = ""}};
   Killed killed;
   while (kill_in_sessions(left, killed) + kill_marked(left, kMark, killed) > 0) {
   }
@@ -371,24 +383,13 @@ TEST_P(KillFugitives, UntilNothingIsLeft) {
   ::waitpid(first, nullptr, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Kinds, KillFugitives,
-    testing::Values(Fugitive{"AJobThatForks",
-                             "for (1..5000) { if (fork) { select(undef, undef, undef, 0.002); "
-                             "exit } POSIX::setsid(); syswrite(STDOUT, 'x') if $_ == 20 } "
-                             "syswrite(STDOUT, 'e')"},
-                    Fugitive{"AChainOfForks",
-                             "for (1..100000) { exit if fork; POSIX::setsid(); "
-                             "syswrite(STDOUT, 'x') if $_ == 20 } syswrite(STDOUT, 'e')"},
-                    Fugitive{"AChainInOneSession",
-                             "for (1..100000) { exit if fork; "
-                             "syswrite(STDOUT, 'x') if $_ == 20 } "
-                             "syswrite(STDOUT, 'e')"},
-                    Fugitive{"ABomb",
-                             "my $t = time; for (1..4) { fork; POSIX::setsid(); } "
-                             "syswrite(STDOUT, 'x'); while (time < $t + 60) { exit if fork; } "
-                             "syswrite(STDOUT, 'e')"}),
-    [](const testing::TestParamInfo<Fugitive>& kind) { return std::string(kind.param.name); });
+/// One test for all: at once they would take the processors from each other.
+TEST(KillFugitives, UntilNothingIsLeft) {
+  for (const Fugitive& fugitive : kFugitives) {
+    SCOPED_TRACE(fugitive.name);
+    expect_that_nothing_is_left_of(fugitive);
+  }
+}
 
 // ---- Names -----------------------------------------------------------------------------------
 
