@@ -1,7 +1,9 @@
 // Goal: a job that `berth run` attends reads and writes through it as in a terminal of its user's.
 // Method: the real program; the test listens as `berth run` does.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,8 +41,34 @@ std::string size_frame(int rows, int columns) {
   return bytes;
 }
 
+/// What this process writes to 2 goes elsewhere meanwhile.
+class ErrorGoesTo {
+ public:
+  explicit ErrorGoesTo(int file) { EXPECT_EQ(dup2(file, STDERR_FILENO), STDERR_FILENO); }
+  ErrorGoesTo(const ErrorGoesTo&) = delete;
+  ErrorGoesTo& operator=(const ErrorGoesTo&) = delete;
+  ~ErrorGoesTo() { dup2(before_.number(), STDERR_FILENO); }
+
+ private:
+  File before_{fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)};
+};
+
+/// `berth run ... 2>&1 | tee log`.
+TEST(Attended, TheOrderOfWhatGoesToOneFileIsKept) {
+  Daemon daemon;
+  const ErrorGoesTo output(STDOUT_FILENO);
+  Client client(daemon.folder() / "s");
+  daemon.start(attended(daemon, client, "for i in 1 2 3 4 5; do echo $i; echo $i >&2; done"));
+  client.accept();
+  const Client::Heard rest = client.rest();
+  EXPECT_EQ(rest.output, "1\n1\n2\n2\n3\n3\n4\n4\n5\n5\n");
+  EXPECT_EQ(rest.error, "");
+}
+
 TEST(Attended, InputGoesThroughTheJob) {
   Daemon daemon;
+  const File nothing(memfd_create("error", MFD_CLOEXEC));
+  const ErrorGoesTo elsewhere(nothing.number());
   Client client(daemon.folder() / "s");
   daemon.start(attended(daemon, client, "cat; echo done >&2; exit 5"));
   client.accept();

@@ -34,6 +34,21 @@ int connect_to(int socket, const std::string& path) {
   return connect(socket, any, sizeof address) == 0 ? 0 : errno;
 }
 
+/// The kernel's name of what a descriptor of a process is: `pipe:[4711]`, the path of a file. The
+/// file's system is not asked. "" where it is not told.
+std::string name_of(pid_t pid, int descriptor) {
+  const std::string link = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(descriptor);
+  std::array<char, 4096> name;
+  const ssize_t size = readlink(link.c_str(), name.data(), name.size());
+  return size <= 0 ? "" : std::string(name.data(), static_cast<std::size_t>(size));
+}
+
+Outputs outputs_of(pid_t pid) {
+  const std::string output = name_of(pid, STDOUT_FILENO);
+  const bool is_one = !output.empty() && name_of(pid, STDERR_FILENO) == output;
+  return is_one ? Outputs::InOne : Outputs::Apart;
+}
+
 Attempted<Client> made_sure(Descriptor socket, uid_t user) {
   ucred peer{};
   socklen_t size = sizeof peer;
@@ -41,7 +56,7 @@ Attempted<Client> made_sure(Descriptor socket, uid_t user) {
     return std::unexpected(Failure{Step::Client, errno});
   }
   if (peer.uid != user) return std::unexpected(Failure{Step::Stranger, EPERM});
-  return Client(std::move(socket));
+  return Client(std::move(socket), outputs_of(peer.pid));
 }
 
 }  // namespace

@@ -9,13 +9,16 @@
 #include "shim/attach.hpp"
 #include "shim/program/failure.hpp"
 #include "shim/program/io.hpp"
+#include "shim/program/streams.hpp"
 
 namespace berth::shim {
 
 class Client {
  public:
-  explicit Client(Descriptor socket) : socket_(std::move(socket)) {}
+  Client(Descriptor socket, Outputs outputs) : socket_(std::move(socket)), outputs_(outputs) {}
 
+  /// InOne where its own are one file, as after `2>&1`: two pipes would lose their order.
+  Outputs outputs() const { return outputs_; }
   int number() const { return socket_.number(); }
   /// Queues a frame; flush() sends it.
   void send(FrameKind kind, std::string_view bytes) { unsent_ += encode_frame(kind, bytes); }
@@ -32,6 +35,7 @@ class Client {
 
  private:
   Descriptor socket_;
+  Outputs outputs_;
   std::string unsent_;
   FrameReader reader_;
 };

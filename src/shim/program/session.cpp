@@ -76,7 +76,7 @@ Failure Session::start() {
 }
 
 Failure Session::start_with(std::optional<Client> client) {
-  auto streams = make_streams(order_);
+  auto streams = make_streams(order_, client ? client->outputs() : Outputs::Apart);
   if (!streams) {
     pump_.emplace(ShimEnds{}, log_, std::move(client));
     return streams.error();

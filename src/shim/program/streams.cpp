@@ -40,15 +40,17 @@ Attempted<Streams> for_log_only(const Order& order) {
   return streams;
 }
 
-Attempted<Streams> three_pipes(const Order& order) {
+Attempted<Streams> pipes(const Order& order, Outputs outputs) {
   Streams streams;
   auto& [job, shim] = streams;
   const bool good = make_pipe(job.input, shim.input, shim.input) &&
                     make_pipe(shim.output, job.output, shim.output) &&
-                    make_pipe(shim.error, job.error, shim.error) &&
-                    give_to_user(job.input, order) && give_to_user(job.output, order) &&
-                    give_to_user(job.error, order);
+                    give_to_user(job.input, order) && give_to_user(job.output, order);
   if (!good) return stream_failed(Step::Pipes);
+  if (outputs == Outputs::InOne) return streams;
+  if (!make_pipe(shim.error, job.error, shim.error) || !give_to_user(job.error, order)) {
+    return stream_failed(Step::Pipes);
+  }
   return streams;
 }
 
@@ -79,9 +81,9 @@ Attempted<Streams> pty(const Order& order) {
 
 }  // namespace
 
-Attempted<Streams> make_streams(const Order& order) {
+Attempted<Streams> make_streams(const Order& order, Outputs outputs) {
   if (!order.attach) return for_log_only(order);
-  return order.attach->terminal ? pty(order) : three_pipes(order);
+  return order.attach->terminal ? pty(order) : pipes(order, outputs);
 }
 
 }  // namespace berth::shim

@@ -27,7 +27,10 @@ struct Streams {
   ShimEnds shim;
 };
 
-/// Unattended: one pipe for all output, so that its order is kept. Attended: three pipes, or a pty.
-Attempted<Streams> make_streams(const Order& order);
+/// Standard output and error of an attended job.
+enum class Outputs { Apart, InOne };
+
+/// Unattended: one pipe for all output, so that its order is kept. Attended: pipes, or a pty.
+Attempted<Streams> make_streams(const Order& order, Outputs outputs);
 
 }  // namespace berth::shim
