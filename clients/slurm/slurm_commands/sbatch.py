@@ -61,6 +61,8 @@ begin() {
 }
 if [ -n "$b_output" ]; then
   b_output=$(fill "$b_output")
+  case $b_output in /*) ;; *) b_output=$PWD/$b_output ;; esac
+  echo "sbatch: the output goes to $b_output"  # for `berth logs`
   begin "$b_output" && exec >>"$b_output" 2>&1 || exit 1
 fi
 if [ -n "$b_errors" ]; then
