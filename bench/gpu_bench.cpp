@@ -35,10 +35,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kAllowedPart = 1.05;  ///< Of what the bare calls take; and 20 ms.
 
-double milliseconds_since(Clock::time_point from) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - from).count();
-}
-
 std::string path_of(int job) { return "/v1/jobs/" + std::to_string(job); }
 
 std::string gpus_of(const Berthd& daemon) { return daemon.state() + "/emulated-gpus"; }

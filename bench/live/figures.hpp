@@ -4,6 +4,7 @@
 #include <benchmark/benchmark.h>
 #include <sys/types.h>
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <string>
@@ -18,6 +19,10 @@ struct Figures {
   Seconds time{0};  ///< What the row is about, where it is a time.
   std::map<std::string, double> counters;
 };
+
+inline double milliseconds_since(std::chrono::steady_clock::time_point from) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - from).count();
+}
 
 /// The value below which this part of them lies; 0 of none.
 double quantile(std::vector<double> values, double part);

@@ -29,10 +29,6 @@ constexpr int kOverruns = 6;
 constexpr auto kWarmUp = std::chrono::seconds(1);
 constexpr const char* kSettings = "probe = \"100ms\"\n";
 
-double milliseconds_since(Clock::time_point from) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - from).count();
-}
-
 /// Processes that list until this goes, or we do.
 class Listers {
  public:

@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kPatience = 30'000;  ///< Milliseconds without any answer.
+constexpr int kSilence = 30'000;  ///< Milliseconds without any answer.
 constexpr std::string_view kSerial = "SERIAL=";
 constexpr int kDigits = 12;
 
@@ -153,7 +153,7 @@ class Load {
 
   Expected<void> wait() {
     std::array<epoll_event, 64> ready;
-    const int count = epoll_wait(events_, ready.data(), static_cast<int>(ready.size()), kPatience);
+    const int count = epoll_wait(events_, ready.data(), static_cast<int>(ready.size()), kSilence);
     if (count == 0) return fail(ErrorCode::Io, "berthd has not answered for half a minute");
     for (int i = 0; i < count; ++i) {
       auto& connection = *static_cast<Connection*>(ready[static_cast<std::size_t>(i)].data.ptr);

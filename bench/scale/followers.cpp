@@ -22,7 +22,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kTimes = 50;
+constexpr int kHappenings = 50;
 constexpr int kSubmits = 100;
 constexpr int kPatience = 30'000;  ///< Milliseconds without anything for anybody.
 /// Stands once in every line and every event, and in no header.
@@ -113,7 +113,7 @@ class Followers {
 Expected<std::vector<double>> time_marks(Followers& followers, int before,
                                          const std::function<Expected<void>(int)>& happen) {
   std::vector<double> all;
-  for (int i = 1; i <= kTimes; ++i) {
+  for (int i = 1; i <= kHappenings; ++i) {
     const auto from = Clock::now();
     if (auto done = happen(i); !done) return std::unexpected(done.error());
     const auto took = followers.wait_for(before + i, from);

@@ -25,10 +25,6 @@ constexpr int kAlone = 10;     ///< Submits of a round over one.
 /// The rounds end with as many more as they began with less, so that the median is that of 1,000.
 constexpr int kSmall = 1'000 - kRounds * (kTogether + kAlone) / 2;
 
-double milliseconds_since(Clock::time_point from) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - from).count();
-}
-
 /// Jobs on every GPU that end when the gate opens.
 Expected<void> block(Berthd& daemon, const Gate& gate) {
   for (int i = 0; i < kGpuCount; ++i) {

@@ -14,12 +14,8 @@ constexpr const char* kSlots = "slots = 16\n";  ///< Tenants of a GPU.
 constexpr int kPerGpu = 16;
 constexpr int kTimes = 50;
 constexpr std::int64_t kVram = std::int64_t{1} << 30;
-constexpr auto kSettle = std::chrono::seconds(2);
+constexpr auto kRest = std::chrono::seconds(2);
 constexpr auto kIdle = std::chrono::seconds(10);
-
-double milliseconds_since(Clock::time_point from) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - from).count();
-}
 
 /// How many jobs hold a place; -1 if that cannot be known.
 int count_running(Berthd& daemon) {
@@ -65,7 +61,7 @@ Expected<Figures> running(int count) {
   if (!daemon) return std::unexpected(daemon.error());
   Figures figures;
   if (auto done = start_all(*daemon, count, figures); !done) return std::unexpected(done.error());
-  std::this_thread::sleep_for(kSettle);
+  std::this_thread::sleep_for(kRest);
   const Seconds before = processor_time(daemon->pid());
   std::this_thread::sleep_for(kIdle);
   const Seconds used = processor_time(daemon->pid()) - before;
