@@ -150,7 +150,7 @@ TEST_F(Conditional, AnArrayIsJobsWithNumbersOfTheirOwn) {
                                 {"directory", rig_.folder().path().string()},
                                 {"environment", {"PATH=/bin:/usr/bin"}},
                                 {"name", "sweep"},
-                                {"output", "out-%A-%a-%j-%%"},
+                                {"output", "out-%A-%3a-%0j-%%-%7"},
                                 {"array", "3,7-9:2%1"}}));
   ASSERT_EQ(answer.status, 201) << answer.body;
   EXPECT_EQ(answer.body["jobs"], 3);
@@ -167,8 +167,8 @@ TEST_F(Conditional, AnArrayIsJobsWithNumbersOfTheirOwn) {
     EXPECT_EQ(job["name"], "sweep[" + task + "]");
     EXPECT_EQ(job["array_task"], tasks[static_cast<std::size_t>(i)]);
     EXPECT_EQ(rig_.text("/v1/jobs/" + handle + "/log"), says);
-    EXPECT_EQ(test::slurp(rig_.folder() / ("out-" + std::to_string(first) + "-" + task + "-" +
-                                           std::to_string(first + i) + "-%")),
+    EXPECT_EQ(test::slurp(rig_.folder() / ("out-" + std::to_string(first) + "-00" + task + "-" +
+                                           std::to_string(first + i) + "-%-%7")),
               says);
   }
   EXPECT_EQ(rig_.wait_end(after)["state"], "done") << "the number of an array is all of it";

@@ -67,7 +67,7 @@ TEST_F(SbatchOfSlurm, FilesAreOpenedAsAsked) {
       "--wrap='cat; echo err >&2'; cat o e; sbatch -Q -W -o o -e e --wrap='echo err >&2'; cat o e",
       "old\nin\nold\nerr\nerr\n");
   expect("sbatch -Q -W -o %4j-%%.out -J 'a%j' --wrap='echo padded'; cat 0003-%.out", "padded\n");
-  expect("berth logs 3 | sed \"s:$PWD/::\"", "sbatch: the output goes to 0003-%.out\n");
+  expect("berth logs 1 | sed \"s:$PWD/::\"; berth logs 3", "sbatch: the output goes to o\npadded\n");
 }
 
 TEST_F(SbatchOfSlurm, SingletonsWaitForTheirNamesakes) {

@@ -185,7 +185,7 @@ def shell_words(options, name, tasks, script):
         else files["StdOut"]
     errors = files["StdErr"] if files["StdErr"] != files["StdOut"] else ""
     out = files["StdOut"] if files["StdOut"] != "/dev/null" else ""
-    is_berths = not mode and not re.search("%[0-9]", out.replace("%%", ""))
+    is_berths = not mode
     noted = {key: options[key] for key in ("partition", "account", "qos") if key in options}
     noted.update({key: value for key, value in (
         ("ntasks", tasks if tasks > 1 else None),

@@ -19,7 +19,8 @@ std::string escaped(std::string_view text) {
 }
 
 /// Nothing for a letter that stands for nothing.
-std::optional<std::string> meaning_of(char letter, const PatternFacts& facts) {
+std::optional<std::string> meaning_of(char letter, std::string_view width,
+                                      const PatternFacts& facts) {
   switch (letter) {
     case 'x':
       return escaped(facts.name);
@@ -34,11 +35,12 @@ std::optional<std::string> meaning_of(char letter, const PatternFacts& facts) {
       return "batch";
     case 'j':
     case 'J':
-      return "%j";
+      return '%' + std::string(width) + 'j';
     case 'A':
     case 'a':
+      return '%' + std::string(width) + letter;
     case '%':
-      return std::string("%") + letter;
+      return "%%";
     default:
       return std::nullopt;
   }
@@ -55,7 +57,9 @@ std::string filled_pattern(std::string_view pattern, const PatternFacts& facts) 
     pattern.remove_prefix(percent);
     if (pattern.empty()) break;
     const std::size_t at = pattern.find_first_not_of(kPadding, 1);
-    const auto meaning = at == pattern.npos ? std::nullopt : meaning_of(pattern[at], facts);
+    const auto meaning = at == pattern.npos
+                             ? std::nullopt
+                             : meaning_of(pattern[at], pattern.substr(1, at - 1), facts);
     filled += meaning.value_or("%");
     pattern.remove_prefix(meaning ? at + 1 : 1);
   }

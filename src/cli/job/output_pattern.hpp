@@ -14,7 +14,7 @@ struct PatternFacts {
 
 /// `logs/%x-%j.out` with the job's name, the user and the machine in it: %x, %u, %N. berthd knows
 /// the rest when the job starts: %j, %A, %a, %%. Of one machine and one script %n and %t are 0 and
-/// %s is `batch`; %J is %j. A width (`%4j`) is left out, and what stands for nothing stays.
+/// %s is `batch`; %J is %j. A width pads a number (`%4j`); what stands for nothing stays.
 std::string filled_pattern(std::string_view pattern, const PatternFacts& facts);
 
 /// Of this process and this machine.

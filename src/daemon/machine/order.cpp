@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -173,36 +175,48 @@ std::vector<std::string> environment_of(const live::Assignment& assigned, const 
   return environment.take();
 }
 
+/// The number in so many digits at least, ten at most.
+std::string padded(std::int64_t number, std::string_view width) {
+  constexpr std::size_t kMostDigits = 10;
+  std::size_t digits = 0;
+  for (const char c : width) digits = std::min(kMostDigits, digits * 10 + (c - '0'));
+  const std::string text = std::to_string(number);
+  return std::string(digits - std::min(digits, text.size()), '0') + text;
+}
+
 /// With the job's numbers in it: %j, %A (of the array; the job's own without one), %a (the task),
-/// %u (the user) and %%.
+/// %u (the user) and %%. `%4j` is padded with zeros.
 std::string output_path(const live::Assignment& assigned) {
   const ArrayPlace& array = assigned.job.spec.conditions->array;
-  const std::string id = std::to_string(assigned.job.id.value());
-  const std::string& pattern = assigned.command.output;
-  std::string path;
-  for (std::size_t i = 0; i < pattern.size(); ++i) {
-    const char next = pattern[i] == '%' && i + 1 < pattern.size() ? pattern[i + 1] : '\0';
-    switch (next) {
+  const JobId id = assigned.job.id;
+  const auto meaning_of = [&](char letter, std::string_view width) -> std::optional<std::string> {
+    switch (letter) {
       case 'j':
-        path += id;
-        break;
+        return padded(id.value(), width);
       case 'A':
-        path += array.tasks > 0 ? std::to_string(array.first.value()) : id;
-        break;
+        return padded(array.tasks > 0 ? array.first.value() : id.value(), width);
       case 'a':
-        path += std::to_string(array.task);
-        break;
+        return padded(array.task, width);
       case 'u':
-        path += std::to_string(assigned.command.owner.user);
-        break;
+        return padded(assigned.command.owner.user, "");
       case '%':
-        path += '%';
-        break;
+        return "%";
       default:
-        path += pattern[i];
-        continue;
+        return std::nullopt;
     }
-    ++i;
+  };
+  std::string path;
+  std::string_view rest = assigned.command.output;
+  while (!rest.empty()) {
+    const std::size_t percent = std::min(rest.find('%'), rest.size());
+    path += rest.substr(0, percent);
+    rest.remove_prefix(percent);
+    if (rest.empty()) break;
+    const std::size_t at = std::min(rest.find_first_not_of("0123456789", 1), rest.size());
+    const auto meaning =
+        at == rest.size() ? std::nullopt : meaning_of(rest[at], rest.substr(1, at - 1));
+    path += meaning.value_or("%");
+    rest.remove_prefix(meaning ? at + 1 : 1);
   }
   return path;
 }

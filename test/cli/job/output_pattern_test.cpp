@@ -17,7 +17,7 @@ TEST(OutputPattern, HasWhatIsKnownAtSubmission) {
 
 TEST(OutputPattern, LeavesToBerthdWhatIsKnownAtTheStart) {
   EXPECT_EQ(filled_pattern("%j_%A_%a_%%", kFacts), "%j_%A_%a_%%");
-  EXPECT_EQ(filled_pattern("%J.%4j.%03a", kFacts), "%j.%j.%a");
+  EXPECT_EQ(filled_pattern("%J.%4J.%03a", kFacts), "%j.%4j.%03a");
 }
 
 TEST(OutputPattern, LeavesWhatStandsForNothing) {
