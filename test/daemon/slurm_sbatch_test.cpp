@@ -66,8 +66,10 @@ TEST_F(SbatchOfSlurm, FilesAreOpenedAsAsked) {
       "echo old >o; cp o e; echo in >i; sbatch -Q -W --open-mode=append -i i -o o -e e "
       "--wrap='cat; echo err >&2'; cat o e; sbatch -Q -W -o o -e e --wrap='echo err >&2'; cat o e",
       "old\nin\nold\nerr\nerr\n");
-  expect("sbatch -Q -W -o %4j-%%.out -J 'a%j' --wrap='echo padded'; cat 0003-%.out", "padded\n");
-  expect("berth logs 1 | sed \"s:$PWD/::\"; berth logs 3", "sbatch: the output goes to o\npadded\n");
+  expect("sbatch -Q -W -o %4j-%%-%a.out -J 'a%j' --wrap='echo padded'; cat 0003-%-4*94.out",
+         "padded\n");
+  expect("berth logs 1 | sed \"s:$PWD/::\"; berth logs 3",
+         "sbatch: the output goes to o\npadded\n");
 }
 
 TEST_F(SbatchOfSlurm, SingletonsWaitForTheirNamesakes) {

@@ -184,9 +184,10 @@ std::string padded(std::int64_t number, std::string_view width) {
   return std::string(digits - std::min(digits, text.size()), '0') + text;
 }
 
-/// With the job's numbers in it: %j, %A (of the array; the job's own without one), %a (the task),
-/// %u (the user) and %%. `%4j` is padded with zeros.
+/// With the job's numbers in it: %j, %A (of the array; the job's own without one), %a (the task; of
+/// no array what Slurm writes), %u (the user) and %%. `%4j` is padded with zeros.
 std::string output_path(const live::Assignment& assigned) {
+  constexpr std::int64_t kNoTask = 4'294'967'294;
   const ArrayPlace& array = assigned.job.spec.conditions->array;
   const JobId id = assigned.job.id;
   const auto meaning_of = [&](char letter, std::string_view width) -> std::optional<std::string> {
@@ -196,7 +197,7 @@ std::string output_path(const live::Assignment& assigned) {
       case 'A':
         return padded(array.tasks > 0 ? array.first.value() : id.value(), width);
       case 'a':
-        return padded(array.task, width);
+        return padded(array.tasks > 0 ? array.task : kNoTask, width);
       case 'u':
         return padded(assigned.command.owner.user, "");
       case '%':
