@@ -12,7 +12,10 @@
 #include <ctime>
 #include <functional>
 #include <initializer_list>
+#include <optional>
 #include <string_view>
+
+#include "core/text/file_pattern.hpp"
 
 /// slurm.h tells callers to free with it, and does not declare it.
 extern "C" void slurm_xfree(void** value);
@@ -105,37 +108,33 @@ std::string reason_text(const slurm_job_info_t& job) {
 /// `%j` and the like in a path, as slurmd fills them in on the job's first node.
 std::string filled_in(const std::string& path, const slurm_job_info_t& job) {
   const bool is_task = job.array_job_id != 0 && job.array_task_id != NO_VAL;
-  const std::string id = std::to_string(job.job_id);
-  std::string out;
-  for (std::size_t i = 0; i < path.size(); ++i) {
-    if (path[i] != '%' || i + 1 == path.size()) {
-      out += path[i];
-      continue;
-    }
-    const char what = path[++i];
-    switch (what) {
+  const auto meaning_of = [&](char letter, std::string_view width) -> std::optional<std::string> {
+    switch (letter) {
       case 'j':
       case 'J':
-        out += id;
-        break;
+        return zero_padded(job.job_id, width);
       case 'A':
-        out += is_task ? std::to_string(job.array_job_id) : id;
-        break;
+        return zero_padded(is_task ? job.array_job_id : job.job_id, width);
       case 'a':
-        out += is_task ? std::to_string(job.array_task_id) : "4294967294";
-        break;
+        return zero_padded(is_task ? job.array_task_id : kNoTask, width);
+      case 'n':
+      case 't':
+        return zero_padded(0, width);
+      case 's':
+        return "batch";
       case 'x':
-        out += text(job.name);
-        break;
+        return text(job.name);
       case 'u':
-        out += text(job.user_name);
-        break;
+        return text(job.user_name);
+      case 'N':
+        return text(job.batch_host);
+      case '%':
+        return "%";
       default:
-        out += '%';
-        out += what;
+        return std::nullopt;
     }
-  }
-  return out;
+  };
+  return fill_pattern(path, meaning_of);
 }
 
 void set_end(JobRecord& record, const slurm_job_info_t& job) {

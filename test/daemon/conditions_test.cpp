@@ -20,20 +20,16 @@ namespace {
 using test::Json;
 using test::path;
 using test::Rig;
+using test::without_gpus;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
 Json on(int job, const char* when = "after-ok") {
   return {{"after", {{{"job", job}, {"when", when}}}}};
 }
-/// For Rig::submit().
-Json none_and(Json more) {
-  more.update(test::kNoGpus);
-  return more;
-}
 /// For a request as it is.
 Json no_gpus_and(Json more) {
-  more = none_and(std::move(more));
+  more = without_gpus(more);
   more.erase("vram_bytes");
   return more;
 }
@@ -44,7 +40,7 @@ class Conditional : public testing::Test {
   void TearDown() override { rig_.folder().write("go", ""); }
 
   int submit(const std::string& script, const Json& more = Json::object()) {
-    return rig_.submit(script, none_and(more));
+    return rig_.submit(script, without_gpus(more));
   }
   Rig::Answer post(Json body, const std::string& target = "/v1/jobs") {
     body["command"] = {"true"};

@@ -3,9 +3,10 @@
 #include <pwd.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <optional>
+
+#include "core/text/file_pattern.hpp"
 
 namespace berth::cli {
 
@@ -49,21 +50,9 @@ std::optional<std::string> meaning_of(char letter, std::string_view width,
 }  // namespace
 
 std::string filled_pattern(std::string_view pattern, const PatternFacts& facts) {
-  constexpr std::string_view kPadding = "0123456789";
-  std::string filled;
-  while (!pattern.empty()) {
-    const std::size_t percent = std::min(pattern.find('%'), pattern.size());
-    filled += pattern.substr(0, percent);
-    pattern.remove_prefix(percent);
-    if (pattern.empty()) break;
-    const std::size_t at = pattern.find_first_not_of(kPadding, 1);
-    const auto meaning = at == pattern.npos
-                             ? std::nullopt
-                             : meaning_of(pattern[at], pattern.substr(1, at - 1), facts);
-    filled += meaning.value_or("%");
-    pattern.remove_prefix(meaning ? at + 1 : 1);
-  }
-  return filled;
+  return fill_pattern(pattern, [&](char letter, std::string_view width) {
+    return meaning_of(letter, width, facts);
+  });
 }
 
 PatternFacts facts_here(std::string name) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/text/file_pattern.hpp"
 #include "daemon/attempts/hints.hpp"
 #include "daemon/attempts/launcher.hpp"
 #include "daemon/machine/slurm_variables.hpp"
@@ -175,51 +176,29 @@ std::vector<std::string> environment_of(const live::Assignment& assigned, const 
   return environment.take();
 }
 
-/// The number in so many digits at least, ten at most.
-std::string padded(std::int64_t number, std::string_view width) {
-  constexpr std::size_t kMostDigits = 10;
-  std::size_t digits = 0;
-  for (const char c : width) digits = std::min(kMostDigits, digits * 10 + (c - '0'));
-  const std::string text = std::to_string(number);
-  return std::string(digits - std::min(digits, text.size()), '0') + text;
-}
-
 /// With the job's numbers in it: %j, %A (of the array; the job's own without one), %a (the task; of
 /// no array what Slurm writes), %u (the user) and %%. `%4j` is padded with zeros.
 std::string output_path(const live::Assignment& assigned) {
-  constexpr std::int64_t kNoTask = 4'294'967'294;
   const ArrayPlace& array = assigned.job.spec.conditions->array;
   const JobId id = assigned.job.id;
-  const auto meaning_of = [&](char letter, std::string_view width) -> std::optional<std::string> {
+  const PatternMeaning meaning_of = [&](char letter,
+                                        std::string_view width) -> std::optional<std::string> {
     switch (letter) {
       case 'j':
-        return padded(id.value(), width);
+        return zero_padded(id.value(), width);
       case 'A':
-        return padded(array.tasks > 0 ? array.first.value() : id.value(), width);
+        return zero_padded(array.tasks > 0 ? array.first.value() : id.value(), width);
       case 'a':
-        return padded(array.tasks > 0 ? array.task : kNoTask, width);
+        return zero_padded(array.tasks > 0 ? array.task : kNoTask, width);
       case 'u':
-        return padded(assigned.command.owner.user, "");
+        return zero_padded(assigned.command.owner.user, "");
       case '%':
         return "%";
       default:
         return std::nullopt;
     }
   };
-  std::string path;
-  std::string_view rest = assigned.command.output;
-  while (!rest.empty()) {
-    const std::size_t percent = std::min(rest.find('%'), rest.size());
-    path += rest.substr(0, percent);
-    rest.remove_prefix(percent);
-    if (rest.empty()) break;
-    const std::size_t at = std::min(rest.find_first_not_of("0123456789", 1), rest.size());
-    const auto meaning =
-        at == rest.size() ? std::nullopt : meaning_of(rest[at], rest.substr(1, at - 1));
-    path += meaning.value_or("%");
-    rest.remove_prefix(meaning ? at + 1 : 1);
-  }
-  return path;
+  return fill_pattern(assigned.command.output, meaning_of);
 }
 
 /// The user's, and those of jobs on GPUs: a user who has no such group reaches no GPU but by a job.
