@@ -180,14 +180,15 @@ std::vector<std::string> environment_of(const live::Assignment& assigned, const 
 /// no array what Slurm writes), %u (the user) and %%. `%4j` is padded with zeros.
 std::string output_path(const live::Assignment& assigned) {
   const ArrayPlace& array = assigned.job.spec.conditions->array;
-  const JobId id = assigned.job.id;
+  const auto number_of = [](JobId id) { return static_cast<std::int64_t>(id.value()); };
+  const std::int64_t job = number_of(assigned.job.id);
   const PatternMeaning meaning_of = [&](char letter,
                                         std::string_view width) -> std::optional<std::string> {
     switch (letter) {
       case 'j':
-        return zero_padded(id.value(), width);
+        return zero_padded(job, width);
       case 'A':
-        return zero_padded(array.tasks > 0 ? array.first.value() : id.value(), width);
+        return zero_padded(array.tasks > 0 ? number_of(array.first) : job, width);
       case 'a':
         return zero_padded(array.tasks > 0 ? array.task : kNoTask, width);
       case 'u':
