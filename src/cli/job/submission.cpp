@@ -381,9 +381,9 @@ std::optional<Error> unfit_word(const std::vector<std::string>& command) {
 }  // namespace
 
 const std::optional<std::string>& JobOptions::operator[](std::string_view option) const {
-  static const std::optional<std::string> kNothing;
+  static const std::optional<std::string> kNotGiven;
   const auto found = typed.find(option);
-  return found == typed.end() ? kNothing : found->second;
+  return found == typed.end() ? kNotGiven : found->second;
 }
 
 namespace {
