@@ -169,6 +169,13 @@ TEST_F(Jobs, OutOfGpuMemoryIsAnOutcome) {
   EXPECT_EQ(job["exit_code"], 77);
 }
 
+TEST_F(Jobs, OutOfGpuMemoryIsReadWhereTheirErrorsGo) {
+  const int id = rig_.submit(
+      "exec 2>err; echo 'torch.OutOfMemoryError: CUDA out of memory.' >&2; sleep 100 & exit 1",
+      {{"vram_bytes", 20 * kGiB}, {"directory", rig_.folder().path().string()}});
+  EXPECT_EQ(rig_.wait_end(id)["state"], "oom") << rig_.log(id);
+}
+
 TEST_F(Jobs, ThatRanOutOfGpuMemoryRunAgainWithMoreOfIt) {
   const std::string script = "echo $BERTH_VRAM_BYTES; exit 77";
   const int id = rig_.submit(script, {{"vram_bytes", 4 * kGiB}, {"retries", 2}});

@@ -5,6 +5,7 @@
 
 #include "daemon/rig.hpp"
 #include "support/paths.hpp"
+#include "support/reader_watch.hpp"
 
 namespace berth {
 namespace {
@@ -70,6 +71,19 @@ TEST_F(SbatchOfSlurm, FilesAreOpenedAsAsked) {
          "padded\n");
   expect("berth logs 1 | sed \"s:$PWD/::\"; berth logs 3",
          "sbatch: the output goes to o\npadded\n");
+}
+
+/// Most scripts of Slurm's users have a file of their own for errors.
+TEST_F(SbatchOfSlurm, OutOfMemoryIsReadInTheFileOfErrors) {
+  const std::string errors = rig_.folder().write("e", "");
+  const test::ReaderWatch looks(errors);
+  bash(
+      "sbatch --gres=gpu:1 -o o -e e --wrap='until [ -e go ]; do sleep 0.02; done;"
+      "echo CUDA error: out of memory >&2; exit 1'");
+  ASSERT_TRUE(looks.wait()) << "nobody asks how long the file is";
+  rig_.folder().write("go", "");
+  expect("berth wait 1 >wait; sacct -X -n -o state%15; cat o e",
+         "  OUT_OF_MEMORY \nCUDA error: out of memory\n");
 }
 
 TEST_F(SbatchOfSlurm, SingletonsWaitForTheirNamesakes) {

@@ -25,8 +25,6 @@ namespace {
 using berth::test::Unanswered;
 using ::testing::HasSubstr;
 
-constexpr uid_t kSomebody = 54321;
-
 std::string content_of(const std::string& path) {
   std::stringstream text;
   text << std::ifstream(path).rdbuf();

@@ -18,6 +18,8 @@ namespace berth::shim::test {
 
 using berth::test::ScratchFolder;
 
+inline constexpr uid_t kSomebody = 54321;  ///< Neither root nor anybody who is there.
+
 /// A descriptor that closes itself.
 class File {
  public:

@@ -7,13 +7,12 @@
 
 namespace berth::shim {
 
-namespace {
-
-/// A name may be as long as a job's arguments; what is said of it must fit into an event.
 std::string shown(const std::string& name) {
   constexpr std::size_t kMost = 400;
   return name.size() <= kMost ? name : name.substr(0, kMost) + "...";
 }
+
+namespace {
 
 std::string subject(Step step, const Order& order) {
   switch (step) {

@@ -33,6 +33,8 @@ struct Failure {
 template <class T>
 using Attempted = std::expected<T, Failure>;
 
+/// A name may be as long as a job's arguments; what is said of it must fit into an event.
+std::string shown(const std::string& name);
 /// `cannot run 'NAME': No such file or directory`.
 std::string describe(const Failure& failure, const Order& order);
 /// Now.

@@ -49,6 +49,11 @@ std::string Log::say(std::string_view words) {
   return line;
 }
 
+void Log::quote(std::string_view words, std::string_view text) {
+  say(words);
+  write_all(text);
+}
+
 std::vector<std::string> Log::notes() const {
   constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   std::vector<std::string> notes;

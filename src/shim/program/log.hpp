@@ -32,6 +32,8 @@ class Log {
   void finish();
   /// `berth: WORDS` on a line of its own, whatever the cap. Returns: the line.
   std::string say(std::string_view words);
+  /// The same, and below it what the job wrote elsewhere.
+  void quote(std::string_view words, std::string_view text);
   /// What a reader of the log should know: `log capped at 64 MiB`.
   std::vector<std::string> notes() const;
 

@@ -43,11 +43,18 @@ int earlier(int one, int other) {
   return std::min(one, other);
 }
 
+/// The signals by which the daemon wants it to end.
+constexpr std::array kEnds{kStopSignal, kSaveSignal, kKillSignal};
+
+bool is_end(std::uint32_t signal) {
+  return std::ranges::find(kEnds, static_cast<int>(signal)) != kEnds.end();
+}
+
 /// False once the daemon wants it to end: that signal is taken later.
 bool is_wanted() {
   sigset_t waiting;
   if (sigpending(&waiting) != 0) return true;
-  return std::ranges::none_of(std::array{kStopSignal, kSaveSignal, kKillSignal},
+  return std::ranges::none_of(kEnds,
                               [&](int signal) { return sigismember(&waiting, signal) == 1; });
 }
 
@@ -96,6 +103,7 @@ Failure Session::start_with(std::optional<Client> client) {
   if (!launched) return launched.error();
   launched_ = *launched;
   ending_.emplace(launched->pid(), order_);
+  elsewhere_.emplace(user_of(order_));
   // One that stayed behind empty would say that the job can be ended by it.
   if (launched->cgroup_error() != 0 && !order_.keeps_cgroup) rmdir(order_.cgroup.c_str());
   const auto stat = stat_of(launched->pid());
@@ -110,10 +118,12 @@ void Session::hold() {
     PollSet set;
     set.add(spare_.signals, POLLIN);
     pump_->watch(set);
-    set.wait(earlier(ending_->timeout(), pump_->timeout()));
+    set.wait(earlier(elsewhere_->timeout(), earlier(ending_->timeout(), pump_->timeout())));
     obey(pump_->move(set));
     if (set.has(spare_.signals, POLLIN)) is_left = take_signals();
-    if (is_left) ending_->on_time();
+    if (!is_left) break;
+    elsewhere_->on_time();
+    ending_->on_time();
   }
 }
 
@@ -124,6 +134,7 @@ bool Session::take_signals() {
   bool is_left = true;
   for (std::size_t i = 0; i < got.bytes / sizeof taken[0]; ++i) {
     if (taken[i].ssi_signo == SIGCHLD) is_left = reap();
+    was_told_to_end_ = was_told_to_end_ || is_end(taken[i].ssi_signo);
     if (taken[i].ssi_signo == kSaveSignal) ending_->save();
     if (taken[i].ssi_signo == kStopSignal) ending_->stop();
     if (taken[i].ssi_signo == kKillSignal) ending_->kill();
@@ -160,6 +171,7 @@ bool Session::reap() {
   }
   if (exit_ && !had_leftovers_) {
     had_leftovers_ = true;
+    elsewhere_->look();
     ending_->job_ended();
   }
   return true;
@@ -191,10 +203,17 @@ void Session::conclude() {
   if (pump_) pump_->drain();
   log_.finish();
   if (log_.copy() != nullptr) log_.copy()->finish();
+  if (exit_ && shell_code(*exit_) != 0 && !was_told_to_end_) show_ends_elsewhere();
   if (failure_.step != Step::None) report_failure();
   report();
   if (pump_) pump_->finish(shell_code(*exit_));
   if (!order_.cgroup.empty() && !order_.keeps_cgroup) rmdir(order_.cgroup.c_str());
+}
+
+void Session::show_ends_elsewhere() {
+  for (const Elsewhere::End& end : elsewhere_->ends()) {
+    log_.quote("its errors went to " + shown(end.file) + ", which ends so:", end.text);
+  }
 }
 
 void Session::report_failure() {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "shim/program/elsewhere.hpp"
 #include "shim/program/ending.hpp"
 #include "shim/program/launch.hpp"
 #include "shim/program/link.hpp"
@@ -36,6 +37,7 @@ class Session {
   void collect(pid_t pid, int status);
   void obey(const Wishes& wishes);
   void conclude();
+  void show_ends_elsewhere();
   void report_failure();
   void report();
   std::string notes() const;
@@ -47,8 +49,10 @@ class Session {
   std::optional<Pump> pump_;
   std::optional<Launched> launched_;
   std::optional<Ending> ending_;
+  std::optional<Elsewhere> elsewhere_;
   std::optional<Exit> exit_;  ///< Of the job's own process.
   Failure failure_;
+  bool was_told_to_end_ = false;  ///< By the daemon.
   bool was_warned_ = false;
   bool was_attached_ = false;   ///< Later, by somebody who did not begin it.
   int passed_by_attached_ = 0;  ///< The latest signal that came from there.
