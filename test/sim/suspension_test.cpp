@@ -146,7 +146,7 @@ TEST_F(SuspensionTest, AFullNodeSuspendsNoFurtherJob) {
   // way to `second`.
   trace_.jobs = {one_gpu_job("long", 0, 3600), one_gpu_job("longer", 0, 4000),
                  one_gpu_job("first", 100, 400), one_gpu_job("second", 110, 300)};
-  for (const std::size_t job : {2, 3}) trace_.jobs[job].spec.suspending = Suspending::No;
+  for (const std::size_t job : {2U, 3U}) trace_.jobs[job].spec.suspending = Suspending::No;
   run(cluster_with(1, 2), {.suspend = {.host_memory = 24_GiB}});
   EXPECT_EQ(start(2), 100);
   EXPECT_EQ(start(3), 500);
