@@ -1,8 +1,10 @@
 #include "shim/proc.hpp"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <unistd.h>
 
+#include <array>
 #include <charconv>
 #include <initializer_list>
 #include <string>
@@ -54,9 +56,6 @@ std::optional<Stat> parse_stat(std::string_view text) {
   return whole ? std::optional(stat) : std::nullopt;
 }
 
-namespace {
-
-/// What a file of /proc says of a process, up to `most` bytes; "" if there is no such process.
 std::string read_proc(pid_t pid, const char* name, std::size_t most) {
   const std::string path = "/proc/" + std::to_string(pid) + "/" + name;
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -68,7 +67,13 @@ std::string read_proc(pid_t pid, const char* name, std::size_t most) {
   return text;
 }
 
-}  // namespace
+std::string name_of(pid_t pid, int descriptor) {
+  const std::string link = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(descriptor);
+  std::array<char, PATH_MAX> name;
+  const ssize_t size = readlink(link.c_str(), name.data(), name.size());
+  const bool is_whole = size > 0 && static_cast<std::size_t>(size) < name.size();
+  return is_whole ? std::string(name.data(), static_cast<std::size_t>(size)) : "";
+}
 
 std::optional<Stat> stat_of(pid_t pid) {
   const std::string text = read_proc(pid, "stat", 1024);

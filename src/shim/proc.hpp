@@ -1,10 +1,12 @@
-// What /proc/PID/stat says of a process.
+// What /proc says of a process. No other file system is asked.
 #pragma once
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace berth::shim {
@@ -25,6 +27,12 @@ struct Stat {
 std::optional<Stat> parse_stat(std::string_view text);
 /// Nothing if there is no such process (that we may see). A zombie still has one.
 std::optional<Stat> stat_of(pid_t pid);
+
+/// The first `most` bytes of /proc/PID/NAME; "" if there is no such process.
+std::string read_proc(pid_t pid, const char* name, std::size_t most);
+/// The kernel's name of what a descriptor of a process is: `pipe:[4711]`, the path of a file. ""
+/// where it is not told.
+std::string name_of(pid_t pid, int descriptor);
 
 /// True while this signal was sent to a process and waits to be taken.
 bool has_pending(pid_t pid, int signal);

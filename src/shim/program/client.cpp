@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "shim/proc.hpp"
 #include "shim/program/helper.hpp"
 
 namespace berth::shim {
@@ -32,15 +33,6 @@ int connect_to(int socket, const std::string& path) {
   std::ranges::copy(reached, address.sun_path);
   const auto* const any = reinterpret_cast<const sockaddr*>(&address);
   return connect(socket, any, sizeof address) == 0 ? 0 : errno;
-}
-
-/// The kernel's name of what a descriptor of a process is: `pipe:[4711]`, the path of a file. The
-/// file's system is not asked. "" where it is not told.
-std::string name_of(pid_t pid, int descriptor) {
-  const std::string link = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(descriptor);
-  std::array<char, 4096> name;
-  const ssize_t size = readlink(link.c_str(), name.data(), name.size());
-  return size <= 0 ? "" : std::string(name.data(), static_cast<std::size_t>(size));
 }
 
 Outputs outputs_of(pid_t pid) {
@@ -74,12 +66,9 @@ Attempted<Client> connect_client(const Order& order, const Attach& attach) {
 }
 
 std::optional<Attach> take_attach_request(int attempt_file) {
-  std::array<char, 4096> path;
-  const std::string link = "/proc/self/fd/" + std::to_string(attempt_file);
-  const ssize_t size = readlink(link.c_str(), path.data(), path.size());
-  if (size <= 0 || static_cast<std::size_t>(size) == path.size()) return std::nullopt;
-  const std::string name =
-      std::string(path.data(), static_cast<std::size_t>(size)) + std::string(kAttachSuffix);
+  const std::string path = name_of(getpid(), attempt_file);
+  if (path.empty()) return std::nullopt;
+  const std::string name = path + std::string(kAttachSuffix);
   const Descriptor file(open(name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!file.is_open()) return std::nullopt;
   std::array<char, 8192> bytes;

@@ -1,7 +1,6 @@
 #include "shim/program/elsewhere.hpp"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -13,12 +12,14 @@
 #include <cstring>
 #include <utility>
 
+#include "shim/proc.hpp"
 #include "shim/program/tree.hpp"
 
 namespace berth::shim {
 
 namespace {
 
+constexpr std::size_t kMostInfo = 1024;
 constexpr int kOctal = 8;
 constexpr int kDecimal = 10;
 
@@ -29,20 +30,6 @@ std::uint64_t number_after(std::string_view text, std::string_view key, int base
   const std::string_view rest = text.substr(line + key.size());
   std::from_chars(rest.data(), rest.data() + rest.size(), number, base);
   return number;
-}
-
-std::optional<std::string> link_of(const std::string& path) {
-  std::array<char, PATH_MAX> target;
-  const ssize_t size = readlink(path.c_str(), target.data(), target.size());
-  if (size <= 0 || static_cast<std::size_t>(size) == target.size()) return std::nullopt;
-  return std::string(target.data(), static_cast<std::size_t>(size));
-}
-
-std::string words_of(const std::string& path) {
-  std::array<char, 1024> text;
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  const ssize_t size = file.is_open() ? read(file.number(), text.data(), text.size()) : -1;
-  return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
 }
 
 // ---- In a process of the user's --------------------------------------------------------------
@@ -113,9 +100,9 @@ OpenFile parse_fdinfo(std::string_view text) {
   return {.appends = (flags & O_APPEND) != 0, .inode = number_after(text, "\nino:\t", kDecimal)};
 }
 
-bool may_be_file(std::string_view link) {
-  return link.starts_with('/') && !link.starts_with("/dev/") && !link.starts_with("/proc/") &&
-         !link.ends_with(" (deleted)");
+bool may_be_file(std::string_view name) {
+  return name.starts_with('/') && !name.starts_with("/dev/") && !name.starts_with("/proc/") &&
+         !name.ends_with(" (deleted)");
 }
 
 int Elsewhere::timeout() const {
@@ -126,7 +113,7 @@ int Elsewhere::timeout() const {
 void Elsewhere::on_time() {
   if (Clock::now() < next_) return;
   look();
-  constexpr int kShare = 8;
+  constexpr int kShare = 4;
   const auto now = Clock::now();
   const auto pause = std::chrono::ceil<std::chrono::milliseconds>((now - began_) / kShare);
   next_ = now + std::clamp(pause, kLeast, kMost);
@@ -135,9 +122,8 @@ void Elsewhere::on_time() {
 void Elsewhere::look() {
   for (File& file : files_) settle(file, Clock::now());
   for (const Stat& stat : live_descendants(getpid())) {
-    const std::string process = "/proc/" + std::to_string(stat.pid);
-    const auto link = link_of(process + "/fd/2");
-    if (link && may_be_file(*link)) note(*link, parse_fdinfo(words_of(process + "/fdinfo/2")));
+    const std::string name = name_of(stat.pid, STDERR_FILENO);
+    if (may_be_file(name)) note(name, parse_fdinfo(read_proc(stat.pid, "fdinfo/2", kMostInfo)));
   }
 }
 

@@ -34,9 +34,9 @@ struct OpenFile {
 };
 OpenFile parse_fdinfo(std::string_view text);
 
-/// Whether a link of /proc/PID/fd may be a file that can be read later: no pipe, no device, not
-/// deleted.
-bool may_be_file(std::string_view link);
+/// Whether a name of the kernel's (proc.hpp) may be a file that can be read later: no pipe, no
+/// device, not deleted.
+bool may_be_file(std::string_view name);
 
 class Elsewhere {
  public:
@@ -46,8 +46,8 @@ class Elsewhere {
 
   explicit Elsewhere(User user) : user_(std::move(user)) {}
 
-  /// For poll: milliseconds until on_time() looks again. A process that lives as long as an eighth
-  /// of the job's age, or half a minute, is not missed.
+  /// For poll: milliseconds until on_time() looks again. A process that lives for a quarter of the
+  /// job's age, or for two minutes, is not missed.
   int timeout() const;
   void on_time();
   /// Looks at all processes below this one. O(processes of the machine).
@@ -83,7 +83,7 @@ class Elsewhere {
   std::vector<File> files_;  ///< The one that was seen last is last.
 
   static constexpr std::chrono::milliseconds kLeast{500};
-  static constexpr std::chrono::milliseconds kMost{30'000};
+  static constexpr std::chrono::milliseconds kMost{120'000};
 };
 
 }  // namespace berth::shim
