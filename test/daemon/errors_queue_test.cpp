@@ -73,7 +73,8 @@ TEST(ErrorsQueue, AJobBeyondItsUsersGpusIsRefusedWithTheNumberAndTheLimit) {
     const auto refused = rig.request("POST", std::string("/v1/jobs") + query, body);
     EXPECT_EQ(refused.status, 422);
     EXPECT_EQ(refused.body["error"],
-              "gpus: 3, and you may hold 2 at a time (user_gpus of the administrator): it would "
+              "gpus: 3, and you may hold 2 at a time (user_gpus, or gpus of users or groups, in "
+              "berth.toml): it would "
               "never start");
   }
   body["gpus"] = 4;

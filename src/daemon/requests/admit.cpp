@@ -285,7 +285,8 @@ Expected<void> check_user(const JobSpec& spec, const Daemon& daemon) {
   if (most == GpuCount(0) || least <= most) return {};
   return wrong(spec.request.gpu.is_elastic() ? "min_gpus" : "gpus",
                std::to_string(least.raw()) + ", and you may hold " + std::to_string(most.raw()) +
-                   " at a time (user_gpus of the administrator): it would never start");
+                   " at a time (user_gpus, or gpus of users or groups, in berth.toml): it would "
+                   "never start");
 }
 
 Expected<void> check_submitter(const live::Submission& job, const Daemon& daemon) {
