@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 class SlurmQueries : public testing::Test {
  protected:
-  SlurmQueries() { rig_.start(); }
+  explicit SlurmQueries(const test::RigOptions& options = {}) : rig_(options) { rig_.start(); }
 
   Ran bash(const std::string& line) {
     const std::string commands = (test::source_dir() / "clients/slurm/bin").string();
@@ -40,6 +40,21 @@ class SlurmQueries : public testing::Test {
 
   Rig rig_;
 };
+
+class SlurmQueriesOfLimits : public SlurmQueries {
+ protected:
+  SlurmQueriesOfLimits() : SlurmQueries({.config = "longest_time = \"36h\"\n"}) {}
+};
+
+TEST_F(SlurmQueriesOfLimits, TheLongestTimeIsThePartitions) {
+  expect("sinfo -h -o '%P %l'; scontrol show partition | grep -o 'MaxTime=[^ ]*'",
+         "berth* 1-12:00:00\nMaxTime=1-12:00:00\n");
+}
+
+TEST_F(SlurmQueries, WithoutALongestTimeThePartitionHasNone) {
+  expect("sinfo -h -o '%P %l'; scontrol show partition | grep -o 'MaxTime=[^ ]*'",
+         "berth* infinite\nMaxTime=UNLIMITED\n");
+}
 
 TEST_F(SlurmQueries, ScancelEndsOnlyWhatEveryFilterKeeps) {
   expect(

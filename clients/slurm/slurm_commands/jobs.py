@@ -62,6 +62,12 @@ def long_time(secs):
     return "%d-%s" % (days, text) if days else text
 
 
+def longest_time(none):
+    """The longest limit of a job, as sinfo and scontrol write it; `none` where there is none."""
+    longest = berth.request("GET", "/v1/version").get("longest_time_seconds")
+    return none if longest is None else long_time(longest)
+
+
 def exit_text(code):
     """code:signal of a shell's exit code"""
     return "0:%d" % (code - 128) if 128 < code <= 128 + LAST_SIGNAL else "%d:0" % code

@@ -166,10 +166,10 @@ def node_text():
 def partition_text():
     return """PartitionName=%s
    AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL
-   Default=YES DefaultTime=NONE MaxNodes=UNLIMITED MaxTime=UNLIMITED MinNodes=0
+   Default=YES DefaultTime=NONE MaxNodes=UNLIMITED MaxTime=%s MinNodes=0
    Nodes=%s
    State=UP TotalCPUs=%d TotalNodes=1
-""" % (jobs.PARTITION, jobs.HOST, os.cpu_count() or 1)
+""" % (jobs.PARTITION, jobs.longest_time("UNLIMITED"), jobs.HOST, os.cpu_count() or 1)
 
 
 def say(text, options):

@@ -92,7 +92,8 @@ class Node:
 COLUMNS = (
     ("P", "partition", "PARTITION", jobs.PARTITION + "*"),
     ("R", "partitionname", "PARTITION", jobs.PARTITION),
-    ("a", "available", "AVAIL", "up"), ("l", "time", "TIMELIMIT", "infinite"),
+    ("a", "available", "AVAIL", "up"),
+    ("l", "time", "TIMELIMIT", lambda n: jobs.longest_time("infinite")),
     ("b", "features_act", "ACTIVE_FEATURES", "(null)"),
     ("f", "features", "AVAIL_FEATURES", "(null)"),
     ("c", "cpus", "CPUS", lambda n: str(n.cores)), ("d", "disk", "TMP_DISK", "0"),

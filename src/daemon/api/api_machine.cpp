@@ -134,16 +134,20 @@ Reading metrics(Api& api, const Call& call) {
 Reading version(Api& api, const Call& call) {
   return [&api, exchange = call.exchange] {
     const Options& options = api.daemon.options();
-    answer(exchange, {{"version", BERTH_VERSION},
-                      {"api", 1},
-                      {"schema", journal::kSchema},
-                      {"pid", ::getpid()},
-                      {"user", ::geteuid()},
-                      {"policy", options.rules.policy},
-                      {"place", options.rules.place},
-                      {"admission", word_for(api.view().settings().admission.mode)},
-                      {"emulated", api.daemon.machine().emulated},
-                      {"state_directory", options.state}});
+    Json told = {{"version", BERTH_VERSION},
+                 {"api", 1},
+                 {"schema", journal::kSchema},
+                 {"pid", ::getpid()},
+                 {"user", ::geteuid()},
+                 {"policy", options.rules.policy},
+                 {"place", options.rules.place},
+                 {"admission", word_for(api.view().settings().admission.mode)},
+                 {"emulated", api.daemon.machine().emulated},
+                 {"state_directory", options.state}};
+    if (const Duration longest = api.daemon.longest_time(); longest != kForever) {
+      told["longest_time_seconds"] = static_cast<double>(micros(longest)) / 1e6;
+    }
+    answer(exchange, told);
   };
 }
 
