@@ -92,7 +92,8 @@ const std::vector<ManualText>& texts() {
        "berth-why(1), berth-logs(1)"},
       {"logs",
        "Prints the output of jobs, both streams in order. A terminal gets lines, tabs and colours "
-       "only; --raw, a pipe or a file gets every byte. Of a job without output it says on "
+       "only; --raw, a pipe or a file gets every byte. Of a job that failed, the ends of files to "
+       "which its processes wrote their errors follow. Of a job without output it says on "
        "standard error why.",
        {{"berth logs -f 7", "Follow job 7 to its end"}},
        "",
