@@ -74,8 +74,7 @@ TEST(ErrorsQueue, AJobBeyondItsUsersGpusIsRefusedWithTheNumberAndTheLimit) {
     EXPECT_EQ(refused.status, 422);
     EXPECT_EQ(refused.body["error"],
               "gpus: 3, and you may hold 2 at a time (user_gpus, or gpus of users or groups, in "
-              "berth.toml): it would "
-              "never start");
+              "berth.toml): it would never start");
   }
   body["gpus"] = 4;
   body["min_gpus"] = 3;

@@ -5,8 +5,6 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -94,8 +92,8 @@ TEST(Elsewhere, OfALongFileTheEndIsShownFromTheBeginningOfALine) {
 /// The ranks of a job have a file each: 16 of them have room.
 TEST(Elsewhere, FilesOfManyProcessesShareTheRoom) {
   const std::string log = log_of(
-      "mkfifo told; exec 3<>told; for i in $(seq 20); do (exec 2>err$i; seq -f 'rank %g' 10000 "
-      ">&2; "
+      "mkfifo told; exec 3<>told; "
+      "for i in $(seq 20); do (exec 2>err$i; seq -f 'rank %g' 10000 >&2; "
       "echo no room in $i >&2; echo >told; sleep 100) & read x <&3; done; exit 3");
   EXPECT_EQ(count(log, "no room in "), 16U) << log;
   EXPECT_LT(log.size(), 36'000U);
