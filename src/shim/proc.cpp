@@ -75,6 +75,11 @@ std::string name_of(pid_t pid, int descriptor) {
   return is_whole ? std::string(name.data(), static_cast<std::size_t>(size)) : "";
 }
 
+bool may_be_file(std::string_view name) {
+  return name.starts_with('/') && !name.starts_with("/dev/") && !name.starts_with("/proc/") &&
+         !name.ends_with(" (deleted)");
+}
+
 std::optional<Stat> stat_of(pid_t pid) {
   const std::string text = read_proc(pid, "stat", 1024);
   return text.empty() ? std::nullopt : parse_stat(text);

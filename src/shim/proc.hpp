@@ -33,6 +33,8 @@ std::string read_proc(pid_t pid, const char* name, std::size_t most);
 /// The kernel's name of what a descriptor of a process is: `pipe:[4711]`, the path of a file. ""
 /// where it is not told.
 std::string name_of(pid_t pid, int descriptor);
+/// Whether such a name may be of a file that can be read later: no pipe, no device, not deleted.
+bool may_be_file(std::string_view name);
 
 /// True while this signal was sent to a process and waits to be taken.
 bool has_pending(pid_t pid, int signal);

@@ -100,11 +100,6 @@ OpenFile parse_fdinfo(std::string_view text) {
   return {.appends = (flags & O_APPEND) != 0, .inode = number_after(text, "\nino:\t", kDecimal)};
 }
 
-bool may_be_file(std::string_view name) {
-  return name.starts_with('/') && !name.starts_with("/dev/") && !name.starts_with("/proc/") &&
-         !name.ends_with(" (deleted)");
-}
-
 int Elsewhere::timeout() const {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(next_ - Clock::now());
   return static_cast<int>(std::max<std::int64_t>(left.count(), 0));

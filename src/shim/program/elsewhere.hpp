@@ -34,10 +34,6 @@ struct OpenFile {
 };
 OpenFile parse_fdinfo(std::string_view text);
 
-/// Whether a name of the kernel's (proc.hpp) may be a file that can be read later: no pipe, no
-/// device, not deleted.
-bool may_be_file(std::string_view name);
-
 class Elsewhere {
  public:
   static constexpr std::size_t kMostFiles = 16;                     ///< Those that were seen last.
