@@ -75,11 +75,23 @@ TEST(Job, ThatCannotBeRunSaysWhy) {
   const std::string file = text.folder().write("text", "no script\n");
   EXPECT_EQ(run(text, {file}), 126);
   EXPECT_THAT(text.log(), HasSubstr("Permission denied"));
-  Daemon script;
-  const std::string other = script.folder().write("script", "no script\n");
+  Daemon code;
+  const std::string other = code.folder().write("code", std::string("\x7f"
+                                                                    "ELF\0\0",
+                                                                    6));
   chmod(other.c_str(), 0755);
-  EXPECT_EQ(run(script, {other}), 126);
-  EXPECT_THAT(script.log(), HasSubstr("Exec format error"));
+  EXPECT_EQ(run(code, {other}), 126);
+  EXPECT_THAT(code.log(), HasSubstr("Exec format error"));
+}
+
+TEST(Job, OfATextThatNamesNoInterpreterIsRunByTheShell) {
+  Daemon daemon;
+  const std::string script = daemon.folder().write("script", "echo \"$0 has $1\"; exit 3\n");
+  chmod(script.c_str(), 0755);
+  Order order = daemon.shell("");
+  order.arguments = {script, "one"};
+  EXPECT_EQ(shell_code(daemon.run(order).exit), 3);
+  EXPECT_EQ(daemon.log(), script + " has one\n");
 }
 
 TEST(Job, WithAVeryLongNameIsStillReported) {

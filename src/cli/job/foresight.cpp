@@ -95,7 +95,7 @@ Expected<Warnings> look_at_path(const FilesOfJob& job) {
                        head.find('\0') == std::string::npos;
   if (!is_text) return Warnings{};
   return Warnings{"the command's " + name +
-                  "is a text whose first line does not begin with #!; it may not run" +
+                  "is a text whose first line does not begin with #!; /bin/sh runs it" +
                   way_out(program_of(job), "")};
 }
 

@@ -1,7 +1,10 @@
 #include "shim/program/exec.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <string>
 #include <string_view>
@@ -32,6 +35,27 @@ bool is_absent(int error) {
          error == ETIMEDOUT;
 }
 
+/// No machine code, as far as its beginning tells.
+bool is_text(const std::string& path) {
+  constexpr std::size_t kHead = 128;
+  std::array<char, kHead> head{};
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const ssize_t size = read(file, head.data(), head.size());
+  close(file);
+  const std::string_view begins(head.data(), static_cast<std::size_t>(std::max<ssize_t>(0, size)));
+  return !begins.starts_with("\x7f") && !begins.contains('\0');
+}
+
+/// As shells, env(1) and execvpe(3) run a text that names no interpreter.
+void run_by_shell(const std::string& path, const Vectors& vectors) {
+  std::string shell = "/bin/sh";
+  std::string file = path;
+  std::vector<char*> arguments = {shell.data(), file.data()};
+  arguments.insert(arguments.end(), vectors.arguments.begin() + 1, vectors.arguments.end());
+  execve(shell.c_str(), arguments.data(), vectors.environment.data());
+}
+
 }  // namespace
 
 Vectors vectors_of(const Order& order) {
@@ -42,7 +66,9 @@ int exec_program(const Order& order, const Vectors& vectors) {
   const std::string& name = order.arguments.front();
   const auto run = [&](const std::string& file) {
     execve(file.c_str(), vectors.arguments.data(), vectors.environment.data());
-    return errno;
+    const int error = errno;
+    if (error == ENOEXEC && is_text(file)) run_by_shell(file, vectors);
+    return error;
   };
   if (name.empty()) return ENOENT;
   if (name.find('/') != std::string::npos) return run(name);

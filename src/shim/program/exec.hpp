@@ -15,7 +15,8 @@ struct Vectors {
 Vectors vectors_of(const Order& order);
 
 /// execve of arguments[0]; a name without a slash is looked up in the PATH of the order's
-/// environment, as execvpe(3) does but for its shell fallback. Returns only what failed: an errno.
+/// environment, as execvpe(3) does; a text that names no interpreter is given to /bin/sh, machine
+/// code that cannot run here is not. Returns only what failed: an errno.
 int exec_program(const Order& order, const Vectors& vectors);
 
 }  // namespace berth::shim
