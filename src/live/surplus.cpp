@@ -76,10 +76,13 @@ class Surpluses {
   std::vector<JobId> holders_;
 };
 
+/// Of several GPUs a policy may name the one that takes no jobs.
+bool is_no_room(Why why) { return why == Why::Capacity || why == Why::Health || why == Why::Drain; }
+
 /// True if it waits for room, as far as the policy says.
 bool waits_for_room(const Engine& engine, JobId job) {
   const auto decided = engine.refused(job);
-  if (!decided || decided->refusal.why == Why::Capacity) return true;
+  if (!decided || is_no_room(decided->refusal.why)) return true;
   // Policies that repack say whose turn it is, and never that there is no room.
   return decided->refusal.why == Why::Order && decided->refusal.gate.what != GateWord::What::None;
 }

@@ -78,6 +78,17 @@ TEST_F(Surplus, IsWantedByAJobThatWouldFitWithoutIt) {
   EXPECT_EQ(found[0].granted, kGibibyte * 12);
 }
 
+TEST_F(Surplus, IsWantedWhereTheOtherGpuTakesNoJobs) {
+  const JobId greedy = submit(4);
+  hold(greedy, 16);
+  engine_.step(++now_, {{Drained{.gpu = GpuId(1), .drain = Drain{}}}});
+  const JobId waits = submit(12);
+  const auto found = wanted_surplus(engine_);
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].holder, greedy);
+  EXPECT_EQ(found[0].wanted_by, waits);
+}
+
 TEST_F(Surplus, IsNotWantedByAJobThatWouldNotFitThenEither) {
   const JobId greedy = submit(12);
   hold(greedy, 20);

@@ -35,9 +35,16 @@ class OveruseWatch {
   void look(const Engine& engine);
 
  private:
+  struct Told {
+    Attempt attempt;
+    Overuse rule = Overuse::Warn;  ///< Under which it was: another one tells it anew.
+
+    bool operator==(const Told&) const = default;
+  };
+
   Overuse rule_;
   const Hooks hooks_;
-  std::map<JobId, Attempt> told_;
+  std::map<JobId, Told> told_;
 };
 
 }  // namespace berth::daemon

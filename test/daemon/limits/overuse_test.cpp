@@ -20,12 +20,12 @@ using testing::HasSubstr;
 
 class Overuse : public testing::Test {
  protected:
+  static std::string config_with(const std::string& rule) {
+    return "policy = \"fifo-skip\"\nprobe = \"100ms\"\ngrace = \"500ms\"\noveruse = \"" + rule +
+           "\"\nnotify_command = \"echo $BERTH_EVENT >>told\"\nnotify_on = [\"overuse\"]\n";
+  }
   void start(const std::string& rule) {
-    rig_ = std::make_unique<Rig>(test::RigOptions{
-        .gpus = "1x24GiB",
-        .config = "policy = \"fifo-skip\"\nprobe = \"100ms\"\ngrace = \"500ms\"\noveruse = \"" +
-                  rule + "\"\nnotify_command = \"echo $BERTH_EVENT >>told\"\n" +
-                  "notify_on = [\"overuse\"]\n"});
+    rig_ = std::make_unique<Rig>(test::RigOptions{.gpus = "1x24GiB", .config = config_with(rule)});
     rig_->start();
   }
   /// A job that asked for 4 GiB and holds 16.
@@ -82,6 +82,16 @@ TEST_F(Overuse, EndsAJobThatOthersWaitFor) {
   ASSERT_EQ(job["attempts"].size(), 2U);
   EXPECT_EQ(job["attempts"][0]["outcome"], "oom");
   EXPECT_THAT(std::string(job["attempts"][0]["note"]), HasSubstr("and others wait for the rest"));
+}
+
+TEST_F(Overuse, EndsOneThatWasWarnedOfOnceThatIsTheRule) {
+  start("warn");
+  const int holds = holder();
+  waiter();
+  eventually("it is warned", [&] { return rig_->job(holds)["reason"] != ""; });
+  rig_->folder().write("berth.toml", config_with("end"));
+  ASSERT_EQ(rig_->request("POST", "/v1/reload").status, 200);
+  EXPECT_EQ(rig_->wait_end(holds)["state"], "oom");
 }
 
 }  // namespace
