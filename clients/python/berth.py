@@ -22,6 +22,10 @@ class Error(Exception):
     """berthd refused, in its own words."""
 
 
+class Unreachable(Error):
+    """berthd does not answer."""
+
+
 class JobFailed(Error):
     """The job ended otherwise than by exit code 0; `job` has everything about it."""
 
@@ -104,7 +108,7 @@ def request(method, target, body=None, patience=30.0):
             break
         except OSError as error:
             if (sent and method != "GET") or time.monotonic() > until:
-                raise Error("berthd at %s: %s" % (socket_path(), error)) from error
+                raise Unreachable("berthd at %s: %s" % (socket_path(), error)) from error
             time.sleep(0.1)
         finally:
             connection.close()

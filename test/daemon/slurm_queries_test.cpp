@@ -125,6 +125,50 @@ TEST_F(SlurmQueries, SqueueSortsAndHearsItsVariables) {
   expect_refused("squeue -S 0", "Invalid sort specification: 0\n", 1);
 }
 
+TEST_F(SlurmQueries, AWaitingJobHasTheTimeAtWhichItBegins) {
+  const std::string says = R"(
+job=$(sbatch --parsable -t 10 --begin=2040-01-02T03:04:05 --wrap true)
+squeue -h -j $job -o %S
+scontrol show job $job | grep -o 'EligibleTime=[^ ]*\|StartTime=[^ ]*'
+squeue --json | python3 -c '
+import json, sys, time
+job = json.load(sys.stdin)["jobs"][0]
+print(*(time.strftime("%F", time.localtime(job[key])) for key in ("start_time", "eligible_time")))'
+)";
+  expect(says,
+         "2040-01-02T03:04:05\nEligibleTime=2040-01-02T03:04:05\nStartTime=2040-01-02T03:04:05\n"
+         "2040-01-02 2040-01-02\n");
+}
+
+TEST_F(SlurmQueries, ScontrolReadsJobsInEachForm) {
+  expect(
+      "sbatch -Q -H -t 10 --wrap true\n"
+      "for job in job=1 jobid=1 'JobId 1'; do scontrol -o show $job | cut -d ' ' -f 1; done\n"
+      "scontrol update job 1 TimeLimit=20; scontrol update JobId=1 JobName=n\n"
+      "squeue -h -o '%j %l'",
+      "JobId=1\nJobId=1\nJobId=1\nn 20:00\n");
+  expect(
+      "printf 'show hostname\\nhold 77\\nping\\nquit\\nping\\n' | scontrol 2>&1 | grep -c "
+      "scontrol:",
+      "4\n");
+}
+
+TEST_F(SlurmQueries, WhatTheyCannotDoIsSaidInASentence) {
+  expect_refused("sacct -X -u nosuch", "sacct: error: Invalid user id: nosuch\n", 1);
+  expect_refused("mkdir gone; cd gone; rmdir ../gone; sbatch --wrap pwd",
+                 "sbatch: error: getcwd failed: No such file or directory\n", 1);
+  expect_refused("sbatch -H --wrap true >/dev/full",
+                 "sbatch: error: job 1 is submitted; standard output: No space left on device\n",
+                 1);
+  expect_refused("squeue >/dev/full", "squeue: error: [Errno 28] No space left on device\n", 1);
+  const std::string clients = (test::source_dir() / "clients").string();
+  expect("PYTHONPATH=" + clients + "/slurm:" + clients + "/python python3 -c 'import berth\n" +
+             "from slurm_commands import sbatch\nprint(sbatch.refused(berth.Unreachable()))'",
+         "sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect "
+         "failure)\n");
+  expect_refused("sbatch -a 1-5000 --wrap true", "sbatch: error: array", 1);
+}
+
 TEST_F(SlurmQueries, SacctReadsSlurmsTimes) {
   expect(
       "sbatch -Q -H -o /dev/null --wrap=true; for time in 00:00 12:00AM midnight today now-1hour "

@@ -123,6 +123,17 @@ TEST_F(SlurmSteps, AStepHasItsEnvironmentDirectoryAndInput) {
                    "bar 1\n[] 1\nsub\n/tmp\n2\n0: input\n1: input\n");
 }
 
+TEST_F(SlurmSteps, EachTaskReadsTheWholeInput) {
+  const std::string reads = "sh -c 'echo $SLURM_PROCID: $(cat)' | sort\n";
+  expect("echo in | srun -n 2 " + reads, "0: in\n1: in\n");
+  expect_of_script("-n 2", "echo in | srun " + reads + "echo all | srun -i all " + reads,
+                   "0: in\n1: in\n0: all\n1: all\n");
+  expect(
+      "head -c 1000000 /dev/zero | srun -n 2 sh -c "
+      "'[ $SLURM_PROCID = 0 ] || wc -c'",
+      "1000000\n");
+}
+
 TEST_F(SlurmSteps, NamesOfOutputArePaddedAndAFileIsOpenedOnce) {
   expect_of_script("-n 2 -J name",
                    "srun -n2 -o 'f-%3j-%2t-%J-%s-%2n-%4x-%A-%%' echo hi; echo f-*\n"

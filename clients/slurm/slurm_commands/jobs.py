@@ -120,7 +120,9 @@ class Job:
         self.limit = data.get("time_limit_seconds")
         self.started = data.get("run_started_at")  # its latest run, as Slurm has it
         self.elapsed = data.get("run_seconds") or 0  # without suspensions
-        self.predicted = None
+        begins = data.get("begin_at") or 0
+        self.begins = begins if self.is_pending and begins > time.time() else None
+        self.predicted = self.begins
         self.ended = data.get("ended_at")
         self.ends = self.ended or data.get("ends_by_at")  # at its limit at the latest
 

@@ -22,7 +22,9 @@ def run(name, arguments):
         print("%s: berth has no such command of Slurm's" % name, file=sys.stderr)
         return 1
     try:
-        return command.run(arguments)
+        code = command.run(arguments)
+        sys.stdout.flush()
+        return code
     except Usage as error:
         print(error, file=sys.stderr)
         return error.code
@@ -33,3 +35,6 @@ def run(name, arguments):
         return 128 + signal.SIGINT
     except BrokenPipeError:
         os._exit(0)
+    except OSError as error:  # as with a full disk behind standard output
+        print("%s: error: %s" % (name, error), file=sys.stderr)
+        os._exit(1)

@@ -93,7 +93,7 @@ power= | quiet
 prefer= | quiet
 priority=
 profile= | quiet
-propagate? | quiet
+propagate? | warns a job has the limits of berthd's sessions; set them in the script
 qos= q
 quiet Q
 reboot | refused nothing restarts the machine
@@ -402,7 +402,7 @@ def told_value(command, options, option):
 
 def variables(command, options, name, directory, is_array):
     """What was asked for; the rest of what Slurm tells a job berthd tells, by BERTH_SLURM."""
-    told = {"BERTH_SLURM": "1", "SLURM_JOB_NAME": name, "SLURM_SUBMIT_DIR": os.getcwd()}
+    told = {"BERTH_SLURM": "1", "SLURM_JOB_NAME": name, "SLURM_SUBMIT_DIR": here(command)}
     for option, names in TOLD:
         if option in options:
             told.update(dict.fromkeys(names, told_value(command, options, option)))
@@ -452,6 +452,13 @@ def environment(command, options, told):
     return [pair for pair in pairs if berth.is_utf8(pair)]
 
 
+def here(command):
+    try:
+        return os.getcwd()
+    except OSError as error:
+        raise Usage("%s: error: getcwd failed: %s" % (command, error.strerror)) from None
+
+
 def program_words(options):
     """The variables that were typed for this job: with other values it is another program."""
     words = sorted(word for word in options.get("export", "").split(",") if "=" in word)
@@ -461,7 +468,7 @@ def program_words(options):
 def body(command, options, name):
     """Keys of POST /v1/jobs but `command`."""
     options = settled(command, options)
-    directory = os.path.abspath(options.get("chdir", os.getcwd()))
+    directory = os.path.normpath(os.path.join(here(command), options.get("chdir", "")))
     count, kind, vram = gpus(command, options)
     told = variables(command, options, name, directory, "array" in options)
     made = {

@@ -1,5 +1,6 @@
 """sacct: the jobs of berth's journal, also those that ended long ago."""
 import os
+import pwd
 import re
 import time
 
@@ -206,11 +207,22 @@ def midnight():
     return moments.instant("midnight")
 
 
+def users_of(options):
+    users = listed(options, "user") + listed(options, "uid")
+    for user in users:
+        if not user.isdigit():
+            try:
+                pwd.getpwnam(user)
+            except KeyError:
+                raise Usage("sacct: error: Invalid user id: %s" % user) from None
+    return users
+
+
 def chosen(options):
     wanted = steps_wanted(options)
     begin = instant(options, "starttime", 0 if wanted else midnight())
     end = instant(options, "endtime", time.time() + 1)
-    users, names = listed(options, "user") + listed(options, "uid"), listed(options, "name")
+    users, names = users_of(options), listed(options, "name")
     groups = listed(options, "gid") + listed(options, "group")
     states = {jobs.CODES.get(word.upper(), word.upper()) for word in listed(options, "state")}
     reasons, marks = listed(options, "reason"), listed(options, "flags")

@@ -152,9 +152,12 @@ def check(text):
 def refused(error):
     """Slurm's words where clients know them, else berth's."""
     text = str(error)
+    print("sbatch: error: " + text, file=sys.stderr)
+    if isinstance(error, berth.Unreachable):
+        return Usage("sbatch: error: Batch job submission failed: Unable to contact slurm "
+                     "controller (connect failure)")
     if text.startswith("array"):
         return Usage("sbatch: error: Batch job submission failed: Invalid job array specification")
-    print("sbatch: error: " + text, file=sys.stderr)
     if text.startswith("after"):
         return Usage("sbatch: error: Batch job submission failed: Job dependency problem")
     return Usage("sbatch: error: Batch job submission failed: Requested node configuration is not "
@@ -250,9 +253,16 @@ def run(arguments):
     except berth.Error as error:
         raise refused(error) from None
     number = answer["id"]
-    if "parsable" in options:
-        print(number)
-    elif "quiet" not in options:
-        print("Submitted batch job %d" % number)
-    sys.stdout.flush()
+    try:
+        if "parsable" in options:
+            print(number)
+        elif "quiet" not in options:
+            print("Submitted batch job %d" % number)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left in it cannot be written either
+        raise Usage("sbatch: error: job %d is submitted; standard output: %s"
+                    % (number, error.strerror)) from None
     return wait_for(number) if "wait" in options else 0

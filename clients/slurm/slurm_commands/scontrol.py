@@ -1,6 +1,7 @@
 """scontrol: shows jobs and the node; holds, releases and changes jobs."""
 import os
 import re
+import shlex
 import sys
 import time
 
@@ -120,9 +121,11 @@ def text_of(job):
         % (requeue.is_possible(job), job.restarts, job.is_batch,
            "0:15" if job.code == "CA" and job.started else job.exit),
         "   RunTime=%s TimeLimit=%s TimeMin=N/A" % (jobs.long_time(job.elapsed), limit),
-        "   SubmitTime=%s EligibleTime=%s" % (submitted, "Unknown" if is_late else submitted),
+        "   SubmitTime=%s EligibleTime=%s"
+        % (submitted, "Unknown" if is_late else jobs.clock(job.begins or job.data["submitted_at"])),
         "   AccrueTime=%s" % ("Unknown" if job.is_held else submitted),
-        "   StartTime=%s EndTime=%s Deadline=N/A" % (jobs.clock(job.started), jobs.clock(job.ends)),
+        "   StartTime=%s EndTime=%s Deadline=N/A"
+        % (jobs.clock(job.started or job.predicted), jobs.clock(job.ends)),
         "   SuspendTime=%s SecsPreSuspend=%d LastSchedEval=%s Scheduler=Main"
         % (jobs.clock(suspended_at) if suspended_at else "None",
            job.elapsed if suspended_at else 0, submitted),
@@ -178,7 +181,8 @@ def say(text, options):
 
 
 def show(words, options):
-    what = words[0] if words else ""
+    words = [part for word in words[:1] for part in word.split("=", 1)] + words[1:]
+    what = words[0].lower() if words else ""
     if what.rstrip("s") in ("job", "jobid"):
         chosen = found(words[1]) if len(words) > 1 else jobs.everything(ended=False)
         if "json" in options:
@@ -302,6 +306,8 @@ def change_job(job, body, limit):
 
 
 def update(words):
+    if len(words) > 1 and words[0].lower() in ("job", "jobid"):
+        words = ["JobId=" + words[1], *words[2:]]
     typed = dict(word.split("=", 1) for word in words if "=" in word)
     keys = {key.lower(): value for key, value in typed.items()}
     target = keys.pop("jobid", keys.pop("job", None))
@@ -328,9 +334,27 @@ def update(words):
 
 def run(arguments):
     options, words = TABLE.read(arguments)
-    if not words:  # Slurm's asks on; here is nobody to ask
-        print("scontrol: ")
-        return 0
+    if not words:
+        return each_line()
+    return command(words, options)
+
+
+def each_line():
+    """Commands on standard input, as Slurm's, until `exit`."""
+    while True:
+        print("scontrol: ", end="", flush=True)
+        words = shlex.split(sys.stdin.readline() or "exit")
+        if words[:1] in (["exit"], ["quit"], ["q"]):
+            print()
+            return 0
+        try:
+            if words:
+                run(words)
+        except (Usage, berth.Error) as error:
+            print(error, file=sys.stderr)
+
+
+def command(words, options):
     verb, rest = words[0], words[1:]
     if verb == "show":
         return show(rest, options)

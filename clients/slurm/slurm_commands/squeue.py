@@ -1,5 +1,6 @@
 """squeue: the queue as berth has it."""
 import pwd
+import re
 import sys
 import time
 
@@ -105,7 +106,7 @@ COLUMNS = (
     ("", "accruetime", "ACCRUE_TIME",
      lambda j: "N/A" if j.is_held else clock(j.data.get("submitted_at"))),
     ("", "eligibletime", "ELIGIBLE_TIME",
-     lambda j: "N/A" if j.is_held else clock(j.data.get("submitted_at"))),
+     lambda j: "N/A" if j.is_held else clock(j.begins or j.data.get("submitted_at"))),
     ("", "lastschedeval", "LAST_SCHED_EVAL", lambda j: clock(j.data.get("submitted_at"))),
     ("", "pendingtime", "PENDING_TIME", lambda j: str(int(max(
         0, (j.data.get("started_at") or time.time()) - (j.data.get("submitted_at") or 0))))),
@@ -211,9 +212,7 @@ def predict(rows):
     """When waiting jobs start, as berth predicts it."""
     starts = {one["job"]: one["at"] for one in berth.request("GET", "/v1/starts")["starts"]}
     for job in rows:
-        job.predicted = job.data.get("begin_at") or starts.get(job.raw)
-    # As Slurm has them: by their start, those without one behind.
-    rows.sort(key=lambda job: (job.predicted is None, job.predicted or 0, job.raw))
+        job.predicted = job.begins or starts.get(job.raw)
 
 
 def gres(job):
@@ -324,12 +323,21 @@ def steps_of(rows, options):
                 yield part
 
 
+def shows_starts(options):
+    return (re.search(r"%[-.0-9]*S", options.get("format", "")) is not None
+            or "starttime" in options.get("Format", "").lower())
+
+
 def show(options):
     rows = folded(chosen(options), "array" in options or "array-unique" in options)
     rows.sort(key=lambda job: (job.code, job.raw))
     table, usual = COLUMNS, START if "start" in options else LONG if "long" in options else SHORT
     if "start" in options:
         rows = [job for job in rows if job.is_pending]
+        predict(rows)
+        # As Slurm has them: by their start, those without one behind.
+        rows.sort(key=lambda job: (job.predicted is None, job.predicted or 0, job.raw))
+    elif shows_starts(options) and any(job.is_pending for job in rows):
         predict(rows)
     if "steps" in options:
         table, usual, rows = STEP_COLUMNS, STEPS, list(steps_of(rows, options))

@@ -73,7 +73,7 @@ def step(options, words, ends_with=None):
     told = told_to_step(options, count, noted, gpus)
 
     from .step_files import Files
-    files = Files(options, job, noted)
+    files = Files(options, job, noted, count)
     end = End(options, processes, "%s.%d" % (job, noted))
     for task in range(count):
         own = {"SLURM_PROCID": str(task), "SLURM_LOCALID": str(task)}
@@ -97,6 +97,7 @@ def step(options, words, ends_with=None):
             return error.errno
         processes.append(process)
         files.copy(task, len(str(count - 1)), process)
+    files.feed(processes)
     if limit is not None:
         end.at_limit(limit)
     if ends_with:

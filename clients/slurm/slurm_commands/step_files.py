@@ -1,6 +1,7 @@
 """The input and output of a step's tasks: files by Slurm's patterns, labels of lines."""
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -29,9 +30,11 @@ def path_of(pattern, job, step, task):
 class Files:
     """Each file is opened once, so that tasks which share it do not write over each other."""
 
-    def __init__(self, options, job, step):
+    def __init__(self, options, job, step, tasks):
         self.options, self.job, self.step = options, job, step
         self.opened, self.copiers = {}, []
+        self.goes_to_all = (tasks > 1 and options.get("input") in (None, "all")
+                            and "pty" not in options)
 
     def open(self, option, pattern, task, mode):
         """None for what srun itself has. A number is the one task that has it."""
@@ -59,8 +62,15 @@ class Files:
             if "error" in self.options else out
         self.targets = out or sys.stdout.buffer, err or sys.stderr.buffer
         pipe = subprocess.PIPE if "label" in self.options else None
-        return (self.open("stdin", self.options.get("input"), task, "rb"), pipe or out,
-                pipe or err)
+        source = subprocess.PIPE if self.goes_to_all else self.open(
+            "stdin", self.options.get("input"), task, "rb")
+        return source, pipe or out, pipe or err
+
+    def feed(self, processes):
+        """Each task reads all that srun has on its standard input."""
+        if self.goes_to_all:
+            threading.Thread(target=spread, daemon=True,
+                             args=([process.stdin for process in processes],)).start()
 
     def copy(self, task, width, process):
         """Labels what the task of the last of_task() writes."""
@@ -74,6 +84,26 @@ class Files:
     def finish(self):
         for copier in self.copiers:
             copier.join()
+
+
+def spread(pipes):
+    # Else the end of one task, that did not read all, would be srun's.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGPIPE})
+    while pipes:
+        try:
+            piece = os.read(0, 65536)
+        except OSError:
+            piece = b""
+        for pipe in list(pipes):
+            try:
+                pipe.write(piece)
+                pipe.flush()
+                if not piece:
+                    pipe.close()
+            except OSError:
+                pipes.remove(pipe)
+        if not piece:
+            return
 
 
 def label(task, width, stream, target):
