@@ -10,7 +10,7 @@ namespace berth::dst {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(NDEBUG)
-constexpr std::uint64_t kSeeds = 90;  ///< Of which each kind of trouble comes up in one.
+constexpr std::uint64_t kSeeds = 130;  ///< Of which each kind of trouble comes up in one.
 #else
 constexpr std::uint64_t kSeeds = 250;
 #endif
