@@ -93,6 +93,16 @@ TEST_F(Programs, ARunTellsWhatItsJobLeftBehind) {
                                   "`wait` waits for what it began"));
 }
 
+TEST_F(Programs, LogsOfARunningJobSayWhereItsProcessesWrite) {
+  const test::Ran told = ran(
+      "berth submit --gpus 0 -- sh -c 'exec >out; touch runs; while [ ! -e go ]; do sleep 0.01; "
+      "done'\n"
+      "until [ -e runs ]; do sleep 0.01; done; berth logs 1; touch go; berth wait 1; berth logs 1");
+  EXPECT_EQ(told.exit_code, 0);
+  EXPECT_THAT(told.err, HasSubstr("berth: job 1 has written nothing here so far; sh writes to " +
+                                  rig_.folder().path().string() + "/out\n"));
+}
+
 TEST_F(Programs, AnMcpClientKeepsTwoGpusFullWithoutOneOutOfMemory) {
   const auto fill = ran("python3 $EXAMPLES/mcp_fill.py 24 8 -- berth mcp");
   ASSERT_EQ(fill.exit_code, 0) << fill.err;

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <optional>
+#include <ranges>
 #include <thread>
 #include <utility>
 
@@ -18,6 +19,7 @@
 #include "cli/print/verbs.hpp"
 #include "cli/tell/job_pages.hpp"
 #include "cli/tell/job_text.hpp"
+#include "cli/tell/written_files.hpp"
 #include "posix/descriptor.hpp"
 #include "posix/error.hpp"
 
@@ -33,6 +35,9 @@ struct LogsArguments {
   bool raw = false;
   std::optional<std::size_t> lines;  ///< Only the last ones.
 };
+
+constexpr const char* kLogDeleted =
+    ": its output was deleted by the rules of the machine (keep_logs)";
 
 enum class Show { Raw, Safe };
 
@@ -192,7 +197,19 @@ int follow(const std::string& socket, const std::string& job, Sink& sink) {
   }
 }
 
-/// Says on standard error why there is no output: the job waits, or never began.
+/// `; python3 writes to FILE`, where that can be seen from here.
+std::string where_it_writes(const std::string& job) {
+  constexpr std::size_t kMost = 4;
+  const std::vector<WrittenFile> files = files_written_by(job);
+  std::string text;
+  for (const WrittenFile& file : files | std::views::take(kMost)) {
+    text += "; " + printable(file.program) + " writes to " + printable(file.path);
+  }
+  if (files.size() > kMost) text += "; and to " + std::to_string(files.size() - kMost) + " more";
+  return text;
+}
+
+/// Says on standard error why there is no output: the job waits, never began, or writes elsewhere.
 void explain_nothing(Daemon& daemon, const std::string& job) {
   const auto state = daemon.get(job_target(job));
   if (!state || integer_of(*state, "log_bytes").value_or(1) > 0) return;
@@ -200,6 +217,13 @@ void explain_nothing(Daemon& daemon, const std::string& job) {
   if (has_ended(*state)) {
     const bool began = number_of(*state, "started_at").has_value();
     if (!began) report_failure(name + " never started: " + outcome_text(*state));
+    if (is_set(*state, "log_deleted")) report_failure(name + kLogDeleted);
+    return;
+  }
+  if (text_of(*state, "state") == "running") {
+    const auto number = integer_of(*state, "id");
+    report_failure(name + " has written nothing here so far" +
+                   (number ? where_it_writes(std::to_string(*number)) : ""));
     return;
   }
   if (!waits(*state)) return;

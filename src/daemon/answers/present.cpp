@@ -259,8 +259,8 @@ std::optional<Presenter::LongCommand> Presenter::long_command(JobId id,
   return found;
 }
 
-Expected<std::string> Presenter::detail(JobId id, const Viewer& viewer, std::int64_t log_bytes,
-                                        Words words) {
+Expected<std::string> Presenter::detail(JobId id, const Viewer& viewer,
+                                        std::optional<std::int64_t> log_bytes, Words words) {
   auto text = job(id, viewer);
   if (!text) return text;
   const auto row = keeper_.store().job(id);
@@ -334,7 +334,8 @@ Expected<std::string> Presenter::detail(JobId id, const Viewer& viewer, std::int
     json["reports"][report.key] = millionths(report.value);
   }
   if (!damaged.empty()) json["damaged"] = std::move(damaged);
-  json["log_bytes"] = log_bytes;
+  json["log_bytes"] = log_bytes.value_or(0);
+  if (!log_bytes && (*row)->started != kNever && (*row)->end) json["log_deleted"] = true;
   const ClusterView view = keeper_.engine().view();
   if (view.knows(id)) {
     const JobView known(*view.find(id), now());

@@ -55,8 +55,8 @@ class Presenter {
   Expected<std::string> job(JobId id, const Viewer& viewer);
   enum class Words : std::uint8_t { All, None };
   /// With all that is known of it, without its command if there is to be none.
-  Expected<std::string> detail(JobId id, const Viewer& viewer, std::int64_t log_bytes,
-                               Words words = Words::All);
+  Expected<std::string> detail(JobId id, const Viewer& viewer,
+                               std::optional<std::int64_t> log_bytes, Words words = Words::All);
   /// A command of which some arguments are in blobs of their own.
   struct LongCommand {
     std::string json;  ///< `{"command":["a"`.

@@ -87,10 +87,11 @@ Reading list_handles(Api& api, const Call& call) {
   };
 }
 
-std::int64_t log_size(const Daemon& daemon, JobId id) {
+/// Nothing where there is none, or none any more.
+std::optional<std::int64_t> log_size(const Daemon& daemon, JobId id) {
   const std::string path = daemon.options().state + "/logs/" + log_name(id);
   struct stat status{};
-  return ::stat(path.c_str(), &status) == 0 ? status.st_size : 0;
+  return ::stat(path.c_str(), &status) == 0 ? std::optional(status.st_size) : std::nullopt;
 }
 
 Expected<std::string> detail(Api& api, const Exchange& exchange, JobId id, Presenter::Words words) {

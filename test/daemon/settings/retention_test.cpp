@@ -175,6 +175,8 @@ TEST(Retention, LogsTakeNoMoreThanTheyMay) {
   eventually("two are gone", [&] { return size(ended[1]) == 0; });
   EXPECT_EQ(size(ended[2]), 2'000'000);
   EXPECT_EQ(size(lives), 2'000'000) << "its job runs";
+  EXPECT_EQ(rig.job(ended[0])["log_deleted"], true);
+  EXPECT_FALSE(rig.job(ended[2]).contains("log_deleted"));
   eventually("the doctor says so", [&] {
     const std::string doctor = rig.text("/v1/doctor");
     return doctor.find("logs take 5 MiB at most") != std::string::npos &&
