@@ -29,10 +29,12 @@ std::vector<JobId> holders_of(const ClusterView& view, GpuId gpu) {
 
 /// The reservation of this GPU that the ask keeps off.
 std::optional<ReservationId> barring(const ClusterView& view, const GpuUse& use, const Ask& ask) {
+  std::optional<ReservationId> first;
   for (const auto& [id, reservation] : view.calendar()) {
-    if ((use.reserved & ask.barred & bit_of(id)) != 0) return id;
+    if ((use.reserved & ask.barred & bit_of(id)) == 0) continue;
+    if (!first || reservation.from < view.calendar().at(*first).from) first = id;
   }
-  return std::nullopt;
+  return first;
 }
 
 Why why_not(const ClusterView& view, GpuId gpu, bool is_reserved) {
@@ -162,7 +164,8 @@ std::string busy_text(const Explanation& found, const Cluster& cluster) {
 }
 
 std::string text_of(const Explanation& found, const JobView& job, const ClusterView& view) {
-  std::string text = "job " + std::to_string(job.id().value()) + ": " + needs_text(job.request());
+  std::string text =
+      "job " + std::to_string(job.id().value()) + ": " + needs_text(ask_of(job).request);
   if (found.why == Why::Limit) return text + "; limit of its user: " + limit_text(job, view);
   if (job.gpus() > GpuCount(0)) {
     text += "; " + room_text(found, view.cluster());
@@ -192,6 +195,10 @@ std::string limit_text(const JobView& job, const ClusterView& view) {
   if (job.gpus() > limits.gpus) {
     return std::to_string(job.gpus().raw()) + " GPUs are asked for, the limit is " +
            std::to_string(limits.gpus.raw());
+  }
+  if (account.gpus + job.gpus() <= limits.gpus) {
+    return "jobs of its user that are to start before it take up the " +
+           std::to_string(limits.gpus.raw()) + " GPUs of the limit";
   }
   return std::to_string(account.gpus.raw()) + " of " + std::to_string(limits.gpus.raw()) + " GPUs";
 }

@@ -257,6 +257,8 @@ bool ForwardRun::find_next() {
     name_what_is_in_the_way();
     give_up("it does not start within the next " + std::to_string(options_.horizon / hours(24)) +
             " days, by what is known now");
+  } else if (steps_ >= options_.most_steps && ends_.empty() && target_ != JobId(0)) {
+    name_the_unplanned();  // the policy looks again often, and nothing ends
   } else if (steps_ >= options_.most_steps) {
     name_what_is_in_the_way();
     give_up("too much happens before it: " + std::to_string(steps_) + " steps were looked at");

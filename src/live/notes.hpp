@@ -22,6 +22,8 @@ namespace berth::live {
 /// Begins a note that says why a job is held or suspended, where its owner did not ask for that: it
 /// is of the wait, and not stored with the job's end.
 inline constexpr std::string_view kBecause = "because ";
+/// Of a suspended job that waits for its place again, as it was resumed.
+inline constexpr std::string_view kResumed = "was resumed and waits for its place";
 /// The note of an attempt that ended as its job was suspended: the process went on as the next.
 inline constexpr std::string_view kSuspended = "was suspended";
 

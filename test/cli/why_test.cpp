@@ -129,7 +129,7 @@ TEST(WhyPage, SaysByWhenItStartsWithNinetyPercent) {
       "predicted_by_at":4900.0,"predicted_from":"past predictions","confidence":"estimate",
       "rests_on":"job 1 is expected to end by its estimate","start_gpus":[0],
       "reason_brief":"GPU 0 is full"})");
-  const std::string by = ", by " + cli::clock_text(4900, 1000);
+  const std::string by = ", by " + cli::by_clock_text(4900, 1000);
   EXPECT_THAT(cli::why_page(why, 1000, {}),
               HasSubstr(", in 5m00s on GPU 0 (estimate: job 1 is expected to end by its estimate)" +
                         by + " with 90 % (from past predictions)\n"));
@@ -137,6 +137,18 @@ TEST(WhyPage, SaysByWhenItStartsWithNinetyPercent) {
             "GPU 0 is full, starts ~" + cli::clock_text(1300, 1000) + by);
   why["predicted_from"] = "prior";
   EXPECT_THAT(cli::why_page(why, 1000, {}), HasSubstr(by + " with 90 % (from a prior)\n"));
+}
+
+TEST(WhyPage, TellsTheLikelyStartFromTheOneThatWhatHappensBeforeLeadsTo) {
+  Json why = Json::parse(R"({"id":3,"state":"queued","predicted_start_at":1300.0,
+      "predicted_by_at":1900.0,"predicted_from":"past predictions","foreseen_start_at":8200.0,
+      "confidence":"estimate","rests_on":"job 1 is expected to end by its class",
+      "before":[{"at":8200.0,"job":1,"event":"ends","by":"class"}],"before_count":1})");
+  const std::string page = cli::why_page(why, 1000, {});
+  EXPECT_THAT(page, HasSubstr("(from past predictions); if jobs end as expected: 1970-"));
+  EXPECT_THAT(page, HasSubstr("  if jobs end as expected:\n  1970-"));
+  why["foreseen_start_at"] = 1300.0;
+  EXPECT_THAT(cli::why_page(why, 1000, {}), Not(HasSubstr("as expected")));
 }
 
 TEST(WhyPage, SaysWithWhatItStartsSooner) {

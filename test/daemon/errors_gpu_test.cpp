@@ -126,6 +126,7 @@ TEST_F(ErrorsXid, AGpuLostUnderAJobTakesNoOther) {
   const int gpu = rig_.job(runs)["gpus"][0];
   lose(gpu);
   EXPECT_EQ(gpu_of(rig_, static_cast<std::size_t>(gpu))["problem"], "Xid 79");
+  EXPECT_THAT(rig_.text("/v1/doctor"), HasSubstr("GPU " + std::to_string(gpu) + ": Xid 79"));
   EXPECT_EQ(rig_.job(runs)["state"], "running");
   const std::string failed = "GPU " + std::to_string(gpu) + " failed: Xid 79";
   EXPECT_EQ(rig_.job(runs)["reason"], failed);

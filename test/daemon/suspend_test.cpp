@@ -219,6 +219,11 @@ TEST(SuspendPreempts, AnOwnerCanKeepWhatTheSchedulerSuspended) {
   EXPECT_THAT(rig.ask(slow, "resume").body["error"].get<std::string>(),
               HasSubstr("was suspended by the scheduler"));
   rig.suspend(slow);
+  EXPECT_THAT(rig.job(slow)["reason"].get<std::string>(), HasSubstr("suspended by its owner"));
+  rig.resume(slow);
+  EXPECT_THAT(rig.job(slow)["reason"].get<std::string>(),
+              testing::StartsWith("was resumed and waits for its place"));
+  rig.suspend(slow);
   rig.folder().write("go", "");
   rig.wait_end(quick);
   EXPECT_THAT(rig.job(slow)["reason"].get<std::string>(), HasSubstr("suspended by its owner"));

@@ -378,6 +378,10 @@ TEST_F(PastPredictions, MoveTheStartThatIsTold) {
   EXPECT_NEAR(from_now(why["predicted_start_at"]), 150, 1e-3);
   EXPECT_NEAR(from_now(why["predicted_by_at"]), 150, 1e-3);
   EXPECT_NEAR(from_now(why["before"][0]["at"]), 100, 1e-3) << "the forecast is as it was";
+  EXPECT_NEAR(from_now(why["foreseen_start_at"]), 100, 1e-3);
+  for (const Json& hint : why["hints"]) {
+    EXPECT_LE(hint["starts_at"], why["predicted_start_at"]) << "told as the start is: " << hint;
+  }
   const Json starts = ask(daemon::EachStart{})["starts"];
   ASSERT_EQ(starts.size(), 1U);
   EXPECT_EQ(starts[0]["at"], why["predicted_start_at"]);

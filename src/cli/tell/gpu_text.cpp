@@ -66,7 +66,7 @@ std::string foreign_lines(const Json& processes, const Look& look) {
                        (bytes.is_null() ? "unknown size" : size_text(bytes)) +
                        (where.empty() ? "" : "  in " + where);
     if (const auto job = integer_of(process, "job")) {
-      line += "  of job " + std::to_string(*job) + ", which was not given this GPU";
+      line += "  of job " + std::to_string(*job) + ", which does not hold this GPU";
     }
     text += painted(line, Colour::Magenta, look) + "\n";
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <utility>
@@ -357,7 +358,7 @@ void add_times(Page& page, const Json& job, double now) {
   page.line("submitted", instant_text(number_of(job, "submitted_at")));
   page.line("started", instant_text(number_of(job, "started_at")));
   page.line("ended", instant_text(number_of(job, "ended_at")));
-  page.line(group_of(job) == 1 ? "waits for" : "ran for", run_text(job, now));
+  page.line(group_of(job) == 1 ? "age" : "ran for", run_text(job, now));
 }
 
 }  // namespace
@@ -402,14 +403,19 @@ std::string energy_text(std::optional<double> joules) {
   return text.data();
 }
 
+std::string by_clock_text(double instant, double now) {
+  constexpr double kMinute = 60;
+  return clock_text(std::ceil(instant / kMinute) * kMinute, now);
+}
+
 std::string start_text(const Json& job, double now, StartForm form) {
   const auto at = number_of(job, "predicted_start_at");
   if (!at) return "";
   const std::string clock = clock_text(*at, now);
-  if (text_of(job, "predicted_start_confidence") == "bound") return "by " + clock;
+  if (text_of(job, "predicted_start_confidence") == "bound") return "by " + by_clock_text(*at, now);
   const auto by = form == StartForm::Interval ? number_of(job, "predicted_by_at") : std::nullopt;
-  const std::string latest = by ? clock_text(*by, now) : clock;
-  return "~" + clock + (latest == clock ? "" : ", by " + latest);
+  const bool look_alike = !by || clock_text(*by, now) == clock;
+  return "~" + clock + (look_alike ? "" : ", by " + by_clock_text(*by, now));
 }
 
 void sort_for_reading(std::vector<Json>& jobs) {
@@ -509,7 +515,8 @@ std::string job_page(const Json& job, double now, const Look& look) {
             text_of(job, "state") == "timeout" ? ending(job) : printable(text_of(job, "note")));
   add_request(page, job);
   add_times(page, job, now);
-  page.line("output", size_text(part_of(job, "log_bytes")));
+  page.line("output", is_set(job, "log_deleted") ? "deleted by the rules of the machine"
+                                                 : size_text(part_of(job, "log_bytes")));
   page.block("attempts", attempt_lines(part_of(job, "attempts"), look));
   page.block("reports", report_lines(part_of(job, "reports")));
   return page.text();

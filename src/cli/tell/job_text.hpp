@@ -34,6 +34,8 @@ std::string start_text(const Json& job, double now, StartForm form);
 
 /// An instant near `now` in local time: `17:43`, `Tue 17:43`, `12 Dec`.
 std::string clock_text(double instant, double now);
+/// The same for a bound, which is not before the instant: rounded up to the minute.
+std::string by_clock_text(double instant, double now);
 
 /// Its user's name, or the number.
 std::string user_of(const Json& job);

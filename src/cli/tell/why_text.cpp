@@ -1,6 +1,7 @@
 #include "cli/tell/why_text.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include "cli/ask/job_choice.hpp"
@@ -142,8 +143,15 @@ std::string by_text(const Json& why, double now) {
   const auto by = number_of(why, "predicted_by_at");
   if (!by) return "";
   const bool is_prior = text_of(why, "predicted_from") == "prior";
-  return ", by " + clock_text(*by, now) + " with 90 % (from " +
+  return ", by " + by_clock_text(*by, now) + " with 90 % (from " +
          (is_prior ? "a prior" : "past predictions") + ")";
+}
+
+/// Past predictions of like jobs were off, so the likely start is not the one that the times below
+/// lead to.
+bool is_foreseen_elsewhere(const Json& why) {
+  const auto foreseen = number_of(why, "foreseen_start_at");
+  return foreseen && std::abs(*foreseen - number_of(why, "predicted_start_at").value_or(0)) >= 1;
 }
 
 std::string start_text(const Json& why, double now) {
@@ -153,15 +161,17 @@ std::string start_text(const Json& why, double now) {
   const std::string confidence = printable(text_of(why, "confidence"));
   const std::string by_limits = moment_text(number_of(why, "start_by_limits_at"), now);
   const bool is_later = confidence != "bound" && !by_limits.empty();
+  const std::string foreseen = moment_text(number_of(why, "foreseen_start_at"), now);
   const std::string gpus = gpu_list(part_of(why, "start_gpus"));
   return at + (gpus.empty() ? "" : " on " + gpus) + " (" + confidence + ": " + rests_on + ")" +
-         by_text(why, now) + (is_later ? "; if each job ran to its limit: " + by_limits : "");
+         by_text(why, now) + (is_later ? "; if each job ran to its limit: " + by_limits : "") +
+         (is_foreseen_elsewhere(why) ? "; if jobs end as expected: " + foreseen : "");
 }
 
 std::string before_lines(const Json& why, double now) {
-  std::string text;
   const Json& before = part_of(why, "before");
-  if (!before.is_array()) return text;
+  std::string text = is_foreseen_elsewhere(why) ? "  if jobs end as expected:\n" : "";
+  if (!before.is_array() || before.empty()) return "";
   for (const Json& one : before) {
     const std::string by = printable(text_of(one, "by"));
     text += "  " + moment_text(number_of(one, "at"), now) + ": job " +
@@ -227,7 +237,7 @@ void add_all(Page& page, const Json& why, double now) {
     page.line("may join",
               (joins.empty() ? "" : joins + " ") + "from " + bound + ", by the rule of the policy");
   } else {
-    page.line("not before", bound);
+    page.line("room expected", bound);
   }
   page.line("start", start_text(why, now));
   add_hints(page, why, now);

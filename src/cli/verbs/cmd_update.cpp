@@ -19,7 +19,7 @@ int update_jobs(const UpdateArguments& arguments) {
   if (!body) return report_usage(body.error().message);
   const auto words = [](const Json& job) {
     const std::string state = printable(text_of(job, "state"));
-    const bool starts = state == "starting" || state == "running";
+    const bool starts = state == "starting";  // one that runs did so before
     return "updated" + (starts ? std::string("; it starts now") : ", " + state);
   };
   const auto answer = change_jobs(arguments.each, "update", *body);

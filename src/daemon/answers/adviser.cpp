@@ -53,15 +53,24 @@ Json change_json(const Hint& hint, const Cluster& cluster) {
   return nullptr;
 }
 
-Json hint_json(const Hint& hint, const Cluster& cluster) {
+Json hint_json(const Hint& hint, Instant start, const Cluster& cluster) {
   return {{"change", change_json(hint, cluster)},
-          {"starts_at", static_cast<double>(micros(hint.start)) / 1e6},
+          {"starts_at", static_cast<double>(micros(start)) / 1e6},
           {"gpus", indices_of(hint.placement.gpus)}};
 }
 
-Json hints_json(const std::vector<Hint>& hints, const Cluster& cluster) {
+/// With the starts that are likely by the errors of past predictions, as the start of the job
+/// itself is told: the one of a hint is to be compared with it.
+Json hints_json(const std::vector<Hint>& hints, const Forecast& found, Instant now,
+                const PredictionErrors::Quantiles& errors, const Cluster& cluster) {
+  const bool is_interval = found.confidence == Confidence::Estimate;
   Json list = Json::array();
-  for (const Hint& hint : hints) list.push_back(hint_json(hint, cluster));
+  for (const Hint& hint : hints) {
+    const MadePrediction made{.like = found.like, .at = now, .start = hint.start};
+    const bool is_likely = is_interval && hint.start > now;
+    const Instant start = is_likely ? interval_of(made, errors).likely : hint.start;
+    list.push_back(hint_json(hint, start, cluster));
+  }
   return list;
 }
 
@@ -119,7 +128,8 @@ Json Adviser::of_job(JobId job, const Forecast& found) const {
   const auto engine = copy_();
   if (!engine || (found.start && *found.start <= now(*engine))) return Json::array();
   const Subject about{.job = job, .spec = engine->view().find(job)->spec, .start = found.start};
-  return hints_json(hints(about, *engine, Reach::Ahead), engine->view().cluster());
+  return hints_json(hints(about, *engine, Reach::Ahead), found, now(*engine), rules_.errors,
+                    engine->view().cluster());
 }
 
 Json Adviser::of_wish(const JobSpec& spec, const Forecast& found) const {
@@ -127,7 +137,8 @@ Json Adviser::of_wish(const JobSpec& spec, const Forecast& found) const {
   if (!engine || (found.start && *found.start <= now(*engine))) return Json::array();
   const Subject about{
       .job = next_job(engine->view()), .spec = spec, .exists = false, .start = found.start};
-  return hints_json(hints(about, *engine, Reach::Ahead), engine->view().cluster());
+  return hints_json(hints(about, *engine, Reach::Ahead), found, now(*engine), rules_.errors,
+                    engine->view().cluster());
 }
 
 Json Adviser::of_all(const std::vector<PredictedStart>& starts) const {
@@ -151,7 +162,7 @@ Json Adviser::of_all(const std::vector<PredictedStart>& starts) const {
                         .start = is_known ? std::optional(start->second) : std::nullopt};
     const auto found = hints(about, *engine, Reach::AtOnce);
     if (found.empty()) continue;
-    list.push_back(hint_json(found.front(), view.cluster()));
+    list.push_back(hint_json(found.front(), found.front().start, view.cluster()));
     list.back()["job"] = id->value();
   }
   return list;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "core/knowledge/prediction_errors.hpp"
 #include "daemon/loop/json_text.hpp"
 #include "engine/forecast.hpp"
 #include "engine/hint.hpp"
@@ -18,6 +19,7 @@ class Adviser {
   struct Rules {
     ForecastOptions options;  ///< Of runs into the future; with the time of the question.
     std::set<Wanting> fixed;  ///< What the asker cannot change of the job.
+    PredictionErrors::Quantiles errors;  ///< Of the predictions before.
     std::function<bool()> has_time;
   };
   /// The engine as it was when the question was put; nothing if it cannot be made.

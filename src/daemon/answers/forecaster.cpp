@@ -282,6 +282,7 @@ void add_forecast(Json& json, const Forecast& found, const std::optional<StartIn
   json["predicted_start_at"] = instant_json(interval ? interval->likely : found.start);
   json["predicted_by_at"] = interval ? instant_json(interval->by) : Json();
   json["predicted_from"] = interval ? word_json(interval->from) : Json();
+  json["foreseen_start_at"] = interval ? instant_json(found.start) : Json();
   json["confidence"] = word(found.confidence);
   json["start_by_limits_at"] =
       instant_json(found.confidence == Confidence::Bound ? found.start : std::nullopt);
@@ -638,7 +639,10 @@ Adviser Forecaster::adviser(const Waiting& waiting, const std::stop_token& stop)
         if (!engine) return std::nullopt;
         return std::move(*engine);
       },
-      {.options = options, .fixed = waiting.question.fixed, .has_time = [stop, until] {
+      {.options = options,
+       .fixed = waiting.question.fixed,
+       .errors = errors_at(options.now),
+       .has_time = [stop, until] {
          return !stop.stop_requested() && std::chrono::steady_clock::now() < until;
        }});
 }

@@ -15,7 +15,7 @@ namespace {
 
 /// With which notes begin that have no word of a user's in them.
 constexpr auto kOfBerthd = std::to_array<std::string_view>(
-    {kIdle, live::kBecause, live::kPreempted, live::kCancelled, live::kEnded});
+    {kIdle, live::kBecause, live::kResumed, live::kPreempted, live::kCancelled, live::kEnded});
 
 }  // namespace
 

@@ -224,6 +224,7 @@ int exit_code(Outcome outcome, std::int32_t code) {
 std::string suspended_text(const Job& job, const std::string& note) {
   if (!has_idle_process(job)) return "";
   if (note.starts_with(live::kBecause)) return "suspended, " + note;
+  if (note == live::kResumed && job.state == JobState::Suspended) return note;
   const std::string by = job.state == JobState::Held ? "its owner" : "the scheduler";
   return "suspended by " + by + (note.empty() ? "" : ", " + note);
 }

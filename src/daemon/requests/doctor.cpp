@@ -14,6 +14,7 @@
 #include "daemon/limits/measured.hpp"
 #include "daemon/notices/announcer.hpp"
 #include "daemon/site/shim_site.hpp"
+#include "engine/explain.hpp"
 #include "posix/keyring.hpp"
 
 namespace berth::daemon {
@@ -55,6 +56,13 @@ Json gpus(const Daemon& daemon) {
     if (device.problem.empty()) continue;
     problems += (problems.empty() ? "GPU " : "; GPU ") + std::to_string(device.index) + ": " +
                 device.problem;
+  }
+  const Cluster& cluster = daemon.keeper().engine().view().cluster();
+  for (std::uint32_t gpu = 0; gpu < cluster.gpus().size(); ++gpu) {  // what was seen since
+    const std::string problem = daemon.watcher().problem(GpuId(gpu));
+    const std::string name = gpu_name(cluster, GpuId(gpu));
+    if (problem.empty() || problems.contains(name + ": ")) continue;
+    problems += (problems.empty() ? "" : "; ") + name + ": " + problem;
   }
   const std::string& before = daemon.keeper().kept_cluster();
   if (!problems.empty()) {

@@ -282,12 +282,14 @@ void JobChanges::note_who(const Run& run, const Job& job) {
   }
   const bool starts_again = daemon_.keeper().note_of(job.id).starts_with(live::kPreempted);
   if (verb == JobVerb::Cancel && starts_again) daemon_.note(job.id, "");  // it does not any more
-  if (!keeps && verb != JobVerb::Release && verb != JobVerb::Resume) return;
+  if (verb == JobVerb::Resume) return daemon_.note(job.id, std::string(live::kResumed));
+  if (!keeps && verb != JobVerb::Release) return;
   if (keeps && by != job.spec.user.value()) {
-    daemon_.note_for_good(job.id, std::string(live::kBecause) + user_text(by) + " asked for that");
-  } else if (daemon_.keeper().note_of(job.id).starts_with(live::kBecause)) {
-    daemon_.note(job.id, "");
+    return daemon_.note_for_good(job.id,
+                                 std::string(live::kBecause) + user_text(by) + " asked for that");
   }
+  const std::string note = daemon_.keeper().note_of(job.id);
+  if (note.starts_with(live::kBecause) || note == live::kResumed) daemon_.note(job.id, "");
 }
 
 JobChanges::Wanted JobChanges::input_for(JobVerb verb, const Job& job,

@@ -234,7 +234,7 @@ TEST(JobTable, SaysByWhenAJobStartsWhereALineHasRoom) {
               "predicted_by_at":8200,"predicted_start_confidence":"estimate",
               "hint":{"vram_bytes":1073741824}})-")};
   const std::string at = "  needs 1 GiB more, ~" + clock_text(4600, 1000);
-  const std::string whole = at + ", by " + clock_text(8200, 1000) + "; now with --vram 1G\n";
+  const std::string whole = at + ", by " + by_clock_text(8200, 1000) + "; now with --vram 1G\n";
   EXPECT_THAT(table_of(jobs, 1000), HasSubstr(whole));
   Table table = job_table();
   add_row(table, jobs.front(), 1000);
@@ -255,10 +255,10 @@ TEST(StartText, SaysBothMomentsUnlessTheyLookAlike) {
   EXPECT_EQ(start_text(job, 1000, StartForm::Interval), "~" + at);
   job["predicted_by_at"] = 8200;
   EXPECT_EQ(start_text(job, 1000, StartForm::Interval),
-            "~" + at + ", by " + clock_text(8200, 1000));
+            "~" + at + ", by " + by_clock_text(8200, 1000));
   EXPECT_EQ(start_text(job, 1000, StartForm::Moment), "~" + at);
   job["predicted_start_confidence"] = "bound";
-  EXPECT_EQ(start_text(job, 1000, StartForm::Interval), "by " + at);
+  EXPECT_EQ(start_text(job, 1000, StartForm::Interval), "by " + by_clock_text(4600, 1000));
 }
 
 TEST(ClockText, SaysNoMoreThanIsNeeded) {
@@ -269,6 +269,8 @@ TEST(ClockText, SaysNoMoreThanIsNeeded) {
   EXPECT_EQ(clock_text(kNoon + 86400, kNoon), "Thu 12:00");
   EXPECT_EQ(clock_text(kNoon + 30 * 86400.0, kNoon), "15 Dec");
   EXPECT_EQ(clock_text(1e300, kNoon), "-");
+  EXPECT_EQ(by_clock_text(kNoon, kNoon), "12:00");
+  EXPECT_EQ(by_clock_text(kNoon + 1, kNoon), "12:01") << "a bound is not before the instant";
 }
 
 TEST(JobPage, SaysHowLongTheLatestRunTookAndWasSuspended) {
