@@ -148,9 +148,10 @@ TEST_F(SlurmQueries, ScontrolReadsJobsInEachForm) {
       "squeue -h -o '%j %l'",
       "JobId=1\nJobId=1\nJobId=1\nn 20:00\n");
   expect(
-      "printf 'show hostname\\nhold 77\\nping\\nquit\\nping\\n' | scontrol 2>&1 | grep -c "
+      "printf 'show hostname\\nshow \"x\\nhold 77\\nping\\nquit\\nping\\n' | scontrol 2>&1 | grep "
+      "-c "
       "scontrol:",
-      "4\n");
+      "5\n");
 }
 
 TEST_F(SlurmQueries, WhatTheyCannotDoIsSaidInASentence) {

@@ -343,14 +343,15 @@ def each_line():
     """Commands on standard input, as Slurm's, until `exit`."""
     while True:
         print("scontrol: ", end="", flush=True)
-        words = shlex.split(sys.stdin.readline() or "exit")
-        if words[:1] in (["exit"], ["quit"], ["q"]):
-            print()
-            return 0
+        line = sys.stdin.readline() or "exit"
         try:
+            words = shlex.split(line)
+            if words[:1] in (["exit"], ["quit"], ["q"]):
+                print()
+                return 0
             if words:
                 run(words)
-        except (Usage, berth.Error) as error:
+        except (Usage, ValueError, berth.Error) as error:  # a quote that is not closed
             print(error, file=sys.stderr)
 
 

@@ -1,4 +1,5 @@
 """squeue: the queue as berth has it."""
+import contextlib
 import pwd
 import re
 import sys
@@ -338,7 +339,8 @@ def show(options):
         # As Slurm has them: by their start, those without one behind.
         rows.sort(key=lambda job: (job.predicted is None, job.predicted or 0, job.raw))
     elif shows_starts(options) and any(job.is_pending for job in rows):
-        predict(rows)
+        with contextlib.suppress(berth.Error):  # where too many look ahead, all else is known
+            predict(rows)
     if "steps" in options:
         table, usual, rows = STEP_COLUMNS, STEPS, list(steps_of(rows, options))
     letters, named = tables.by_letter_and_name(table)
