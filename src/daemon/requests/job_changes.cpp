@@ -20,7 +20,7 @@ namespace berth::daemon {
 namespace {
 
 constexpr std::size_t kMostInStep = live::kMostInStep;
-/// A whole array, as a task that is held gives its turn to the next. No row is written for these.
+/// A whole array. No row is written for these.
 constexpr std::size_t kMostHeldInStep = limits::kMostTasks;
 constexpr auto kVerbs = std::to_array<std::pair<std::string_view, JobVerb>>({
     {"cancel", JobVerb::Cancel},
@@ -68,7 +68,7 @@ struct JobChanges::Run {
   std::size_t held = 0;                ///< Jobs that were looked at for a hold.
   bool are_held = true;                ///< None of them can start any more.
   std::vector<JobId> leaving = {};     ///< All that will be cancelled, of those looked at so far.
-  std::optional<JobId> noted_on = {};  ///< The one of them that has the note of that.
+  std::optional<JobId> noted_on = {};  ///< The last of them has the note of that.
   std::size_t changed = 0;
   std::string jobs = {};  ///< What became of these, as a list of JSON without its ends.
   Json refused = Json::array();
@@ -148,25 +148,25 @@ void JobChanges::begin_cancel(Run& run) {
   run.are_held = waiting <= kMostInStep || !daemon_.site().holds_to_cancel();
 }
 
-/// Those that wait are cancelled in several steps: none may start before its turn comes.
+/// Those that wait are cancelled in several steps: none may start before its turn comes. The last
+/// are held first: a task that is held gives its turn to the next, and those have none.
 void JobChanges::keep_from_starting(const std::shared_ptr<Run>& run) {
   const ClusterView view = daemon_.keeper().engine().view();
   std::vector<Input> inputs;
-  JobId last;
   const std::vector<JobId>& jobs = run->asked.jobs;
   const std::size_t end = std::min(jobs.size(), run->held + kMostHeldInStep);
   inputs.reserve(end - run->held);  // a megabyte, once
   for (; run->held < end; ++run->held) {
-    const Job* const job = view.find(jobs[run->held]);
+    const Job* const job = view.find(jobs[jobs.size() - 1 - run->held]);
     if (job == nullptr || why_not(*run->asked.exchange, job->id, run->asked.on_others)) continue;
     run->leaving.push_back(job->id);
     if (!could_start(*job)) continue;
     inputs.emplace_back(HoldAsked{job->id});
-    last = job->id;
+    if (!run->noted_on) run->noted_on = job->id;
   }
   run->are_held = run->held == jobs.size();
   if (inputs.empty()) return go_on_in_turn(run);
-  note_wish(*run, last);
+  note_wish(*run);
   daemon_.ask({.submission = std::nullopt,
                .inputs = std::move(inputs),
                .exchange = run->asked.exchange,
@@ -179,13 +179,11 @@ void JobChanges::keep_from_starting(const std::shared_ptr<Run>& run) {
 
 /// The next daemon goes on with it. The note is of the last job that waits, and goes with that one:
 /// a row for each would take too long.
-void JobChanges::note_wish(Run& run, JobId last) {
-  if (run.noted_on && *run.noted_on != last) daemon_.note(*run.noted_on, "");
-  run.noted_on = last;
+void JobChanges::note_wish(const Run& run) {
   std::vector<JobId> jobs = run.leaving;
   std::ranges::sort(jobs);
   const uid_t by = run.asked.exchange->request().peer.user;
-  daemon_.note_for_good(last, live::wish_note(user_text(by), jobs));
+  daemon_.note_for_good(*run.noted_on, live::wish_note(user_text(by), jobs));
 }
 
 /// Who asked is told that it was not done.

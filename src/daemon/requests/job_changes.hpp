@@ -78,7 +78,7 @@ class JobChanges {
   Rights rights(const http::Exchange& exchange) const;
   void begin_cancel(Run& run);
   void keep_from_starting(const std::shared_ptr<Run>& run);
-  void note_wish(Run& run, JobId last);
+  void note_wish(const Run& run);
   void drop_wish(const Run& run);
   void go_on(const std::shared_ptr<Run>& run);
   void go_on_in_turn(const std::shared_ptr<Run>& run);
