@@ -143,7 +143,7 @@ struct Bounded {
   PreemptionBounds bounds;
 };
 /// What its user changed of a job that waits and has no process: request, time limit, priority; of
-/// a job with a berth the time limit alone.
+/// a job with a berth the time limit alone. Or the memory that jobs like this one show by now.
 struct Updated {
   JobId job;
   JobSpec spec;

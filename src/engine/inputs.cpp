@@ -131,11 +131,13 @@ void Engine::on(const Updated& updated) {
   if (!can_be || why_impossible(job->id, updated.spec.request, state_.cluster)) return;
   job->spec.command = updated.spec.command;
   const bool is_same = job->spec.request == updated.spec.request &&
+                       job->spec.vram_estimate == updated.spec.vram_estimate &&
                        job->spec.time_limit == updated.spec.time_limit &&
                        job->spec.priority == updated.spec.priority &&
                        job->spec.suspending == updated.spec.suspending;
   if (is_same) return;  // it keeps its place and what is reserved for it
   job->spec.request = updated.spec.request;
+  job->spec.vram_estimate = updated.spec.vram_estimate;
   job->spec.time_limit = updated.spec.time_limit;
   job->spec.priority = updated.spec.priority;
   job->spec.suspending = updated.spec.suspending;

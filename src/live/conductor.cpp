@@ -474,6 +474,7 @@ void Conductor::step(Instant now) {
   if (hands_.eyes != nullptr) watcher_.energy().settle(keeper_.engine().view(), now);
   hands_.audience.on_changed(stepped->touched);
   static_cast<void>(keeper_.snapshot_if_due());  // one that fails is tried again later
+  if (keeper_.has_late_memory()) hands_.alarms.post([this] { inputs_.emplace_back(Ticked{}); });
 }
 
 /// Returns: whether there are any.

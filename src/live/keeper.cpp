@@ -88,9 +88,20 @@ std::string Keeper::culprit_text(const Overrun& by) const {
   return live::culprit_text(by, handle_of(by.job), *host_);
 }
 
+/// Before the place of the run that told it is given to the first of those that wait.
+Expected<void> Keeper::add_late_memory(Instant now, Batch& batch) {
+  if (!rules_.learn_memory) findings_.memory = {};
+  if (!findings_.memory.is_due()) return {};
+  std::vector<Input> told = findings_.memory.take(engine_.view(), store_);
+  if (auto done = rows().write(now, told); !done) return done;
+  std::ranges::move(told, std::back_inserter(batch.inputs));
+  return {};
+}
+
 /// What follows from the batch is added to its inputs.
 Expected<void> Keeper::write_inputs(Instant now, Batch& batch, Stepped& stepped) {
   if (auto done = rows().write(now, batch.inputs); !done) return done;
+  if (auto done = add_late_memory(now, batch); !done) return done;
   for (const Submission& submission : batch.submissions) {
     const JobId first = submission.id.value_or(JobId(last_job_.value() + 1));
     stepped.submitted.push_back(first);

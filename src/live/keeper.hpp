@@ -131,6 +131,8 @@ class Keeper {
   /// Inputs of the next step for jobs that wait, learned from the jobs that ended since the last
   /// call: see late_estimates(). None where run times are not learned.
   std::vector<Estimated> take_late_estimates();
+  /// True if another step would tell more jobs that wait what memory they need: LateMemory.
+  bool has_late_memory() const { return findings_.memory.is_due(); }
 
   /// Cancels that a berthd before did not carry out to their end, by the job that says so.
   std::vector<std::pair<JobId, CancelWish>> cut_off_cancels() const { return notes_.wishes(); }
@@ -187,6 +189,7 @@ class Keeper {
   Expected<void> move_to(const Cluster& cluster, const Rules& rules);
   Expected<void> add_snapshot(journal::Continuity continuity);
   Expected<void> write_inputs(Instant now, Batch& batch, Stepped& stepped);
+  Expected<void> add_late_memory(Instant now, Batch& batch);
   Expected<void> write_outcome(Instant now);
   Expected<void> write_effect_rows(Instant now);
   Expected<void> write_deferred();

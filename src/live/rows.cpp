@@ -85,16 +85,6 @@ Expected<void> Rows::write(Instant now, const std::vector<Input>& inputs) {
   return {};
 }
 
-/// The program of a job, as its memory is learned; 0 where its command cannot be read.
-Fingerprint Rows::memory_program_of(const Job& job) const {
-  const auto bytes = store_.blob(job.spec.command);
-  const auto command = bytes ? decode_command(*bytes) : std::unexpected(bytes.error());
-  if (!command) return Fingerprint(0);
-  const ArrayPlace& array = job.spec.conditions->array;
-  return memory_fingerprint_of(*command,
-                               array.tasks > 0 ? std::optional(array.task) : std::nullopt);
-}
-
 /// None is written of a job that held nothing, or whose GPUs could not be looked at.
 Expected<void> Rows::write_peak(const AttemptEnded& ended) {
   const auto peak = findings_.peaks.find(ended.job);
@@ -103,12 +93,17 @@ Expected<void> Rows::write_peak(const AttemptEnded& ended) {
   const bool was_stopped = job->state == JobState::Stopping;
   const bool is_whole = ended.outcome == Outcome::Done ||
                         (was_stopped && job->outcome == Outcome::Timeout && job->ending);
-  return store_.set_peak({.job = ended.job,
-                          .attempt = ended.attempt,
-                          .user = job->spec.user,
-                          .what = memory_program_of(*job),
-                          .bytes = peak->second,
-                          .is_whole = is_whole});
+  return set_peak({.job = ended.job,
+                   .attempt = ended.attempt,
+                   .user = job->spec.user,
+                   .what = memory_program_of(*job, store_),
+                   .bytes = peak->second,
+                   .is_whole = is_whole});
+}
+
+Expected<void> Rows::set_peak(const journal::PeakRow& row) {
+  if (row.is_whole && row.what != Fingerprint(0)) findings_.memory.note(row.user, row.what);
+  return store_.set_peak(row);
 }
 
 Expected<void> Rows::write_row(const Updated& updated) {
@@ -117,6 +112,7 @@ Expected<void> Rows::write_row(const Updated& updated) {
   if (!*row || (*row)->is_damaged) return {};
   JobSpec spec = (*row)->spec;
   spec.request = updated.spec.request;
+  spec.vram_estimate = updated.spec.vram_estimate;
   spec.time_limit = updated.spec.time_limit;
   spec.priority = updated.spec.priority;
   spec.command = updated.spec.command;
@@ -250,16 +246,16 @@ Expected<void> Rows::write_left(const Released& released, const Findings::Left& 
   if (known != peaks->end()) {
     journal::PeakRow higher = *known;
     higher.bytes = std::max(higher.bytes, left.peak);
-    return store_.set_peak(higher);
+    return set_peak(higher);
   }
   const Job* const job = view_.find(released.job);
   if (!*row || !(*row)->end || job == nullptr) return {};
-  return store_.set_peak({.job = released.job,
-                          .attempt = released.attempt,
-                          .user = job->spec.user,
-                          .what = memory_program_of(*job),
-                          .bytes = left.peak,
-                          .is_whole = (*row)->end->outcome == Outcome::Done});
+  return set_peak({.job = released.job,
+                   .attempt = released.attempt,
+                   .user = job->spec.user,
+                   .what = memory_program_of(*job, store_),
+                   .bytes = left.peak,
+                   .is_whole = (*row)->end->outcome == Outcome::Done});
 }
 
 /// What it ran does not count the time until it goes on, which is as another attempt.

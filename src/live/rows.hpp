@@ -14,6 +14,7 @@
 #include "core/input.hpp"
 #include "engine/engine.hpp"
 #include "journal/store.hpp"
+#include "live/late_memory.hpp"
 #include "live/notes.hpp"
 #include "live/ports.hpp"
 
@@ -28,6 +29,7 @@ struct Findings {
   };
   std::map<JobId, Bytes> peaks;  ///< The most GPU memory that it held.
   std::map<JobId, Left> left;
+  LateMemory memory = {};
 };
 
 /// `7`, or `643_2` for a task of an array, of jobs that have ended, too.
@@ -66,6 +68,7 @@ class Rows {
   Expected<void> write_suspension(const Job& job, Instant now);
   Expected<void> write_end_note(JobId job, Attempt attempt);
   Expected<void> write_peak(const AttemptEnded& ended);
+  Expected<void> set_peak(const journal::PeakRow& row);
   Expected<void> write_left(const Released& released, const Findings::Left& left);
   Expected<void> write_row(const Launch& launch, Instant now);
   Expected<void> write_row(const Continue& resumed, Instant now);
@@ -78,7 +81,6 @@ class Rows {
   Expected<void> add_attempt(const journal::AttemptRow& attempt);
   Expected<std::optional<journal::AttemptRow>> row_of(JobId job, Attempt attempt) const;
   Outcome outcome_of(const AttemptEnded& ended) const;
-  Fingerprint memory_program_of(const Job& job) const;
 
   journal::Store& store_;
   ClusterView view_;

@@ -60,6 +60,30 @@ TEST(Peaks, AreRecordedAndChargedToTheNextRun) {
   EXPECT_FALSE(other.body.contains("vram_learned_bytes")) << "another program";
 }
 
+/// Alone on the GPU until it is known what they need.
+TEST(Peaks, OfTheFirstRunAreChargedToThoseThatWait) {
+  Rig rig({.gpus = "1x24GiB"});
+  rig.start();
+  std::vector<int> jobs;
+  for (int i = 0; i < 3; ++i) {
+    jobs.push_back(rig.request("POST", "/v1/jobs", holder(rig, "go.$BERTH_JOB_ID")).body["id"]);
+  }
+  await_peak(rig, jobs[0]);
+  EXPECT_EQ(rig.job(jobs[1])["state"], "queued");
+  EXPECT_FALSE(rig.job(jobs[1]).contains("vram_learned_bytes"));
+  std::ofstream(rig.folder() / ("go." + std::to_string(jobs[0])));
+  rig.wait_end(jobs[0]);
+  test::eventually("both others run at once", [&] {
+    return rig.job(jobs[1])["state"] == "running" && rig.job(jobs[2])["state"] == "running";
+  });
+  EXPECT_GT(rig.job(jobs[2])["vram_learned_bytes"], 2 * kGiB);
+  rig.kill();
+  rig.start();
+  EXPECT_GT(rig.job(jobs[2])["vram_learned_bytes"], 2 * kGiB) << "also after a restart";
+  for (const int id : jobs) std::ofstream(rig.folder() / ("go." + std::to_string(id)));
+  for (const int id : jobs) EXPECT_EQ(rig.wait_end(id)["state"], "done");
+}
+
 TEST(Peaks, AreNotLearnedFromWhereThatIsOff) {
   Rig rig({.config = "probe = \"100ms\"\ngrace = \"500ms\"\nlearn_memory = false\n"});
   rig.start();
