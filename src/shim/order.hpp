@@ -85,6 +85,8 @@ Expected<void> send_order(int socket, const Order& order, int attempt_file, int 
 inline constexpr int kStopSignal = 15;  ///< SIGTERM: end the tree, SIGKILL after the grace.
 inline constexpr int kSaveSignal = 14;  ///< SIGALRM: tell it to save, then end the tree.
 inline constexpr int kKillSignal = 12;  ///< SIGUSR2: end the tree at once.
+/// Queued with any of these: a line in the log says it.
+enum class EndedFor : int { Unsaid, Cancel, TimeLimit };
 /// SIGUSR1, queued with a signal's number: the job gets that signal. Once: the next is ignored, so
 /// that a daemon which does not know whether the one before it sent it may send it again.
 inline constexpr int kWarnSignal = 10;

@@ -28,6 +28,7 @@ using test::Rig;
 using test::slurp;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::MatchesRegex;
 using testing::Not;
 
 class Jobs : public testing::Test {
@@ -190,7 +191,8 @@ TEST_F(Jobs, EndAtTheirTimeLimit) {
   const Json job = rig_.wait_end(id);
   EXPECT_EQ(job["state"], "timeout");
   EXPECT_EQ(job["exit_code"], 124);
-  EXPECT_EQ(rig_.log(id), "on\n");
+  EXPECT_THAT(rig_.log(id), MatchesRegex("on\nberth: \\*\\*\\* JOB " + std::to_string(id) +
+                                         " CANCELLED AT .* DUE TO TIME LIMIT \\*\\*\\*\n"));
 }
 
 TEST_F(Jobs, AreCancelledQueuedAndRunning) {

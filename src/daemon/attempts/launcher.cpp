@@ -407,7 +407,7 @@ void Launcher::look_for_go() {
   }
 }
 
-void Launcher::stop(JobId job, Attempt attempt, live::Manner manner) {
+void Launcher::stop(JobId job, Attempt attempt, live::Manner manner, shim::EndedFor why) {
   if (const auto waits = unnamed_.find({job, attempt}); waits != unnamed_.end()) {
     waits->second = manner;
   }
@@ -416,7 +416,7 @@ void Launcher::stop(JobId job, Attempt attempt, live::Manner manner) {
   const int signal = manner == live::Manner::AtOnce ? shim::kKillSignal
                      : manner == live::Manner::Save ? shim::kSaveSignal
                                                     : shim::kStopSignal;
-  send_signal(found->second->pidfd, signal);
+  queue_signal(found->second->pidfd, signal, static_cast<int>(why));
   if (told_.empty()) deaf_alarm_.set(kDeaf);
   told_[{job, attempt}] = {.signal = signal, .at = std::chrono::steady_clock::now()};
 }
@@ -424,13 +424,7 @@ void Launcher::stop(JobId job, Attempt attempt, live::Manner manner) {
 void Launcher::warn(JobId job, Attempt attempt, int signal) {
   const auto found = live_.find({job, attempt});
   if (found == live_.end() || !found->second->has_go) return;
-  siginfo_t info{};
-  info.si_signo = shim::kWarnSignal;
-  info.si_code = SI_QUEUE;
-  info.si_pid = ::getpid();
-  info.si_uid = ::getuid();
-  info.si_value.sival_int = signal;
-  ::syscall(SYS_pidfd_send_signal, found->second->pidfd.number(), shim::kWarnSignal, &info, 0);
+  queue_signal(found->second->pidfd, shim::kWarnSignal, signal);
 }
 
 Expected<void> Launcher::attach(JobId job, Attempt attempt, const shim::Attach& client) {

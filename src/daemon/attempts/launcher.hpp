@@ -80,7 +80,8 @@ class Launcher {
   /// Takes over an attempt of a daemon before us, if there is one.
   live::Trace adopt(JobId job, Attempt attempt);
   /// Ends an attempt's process tree; `ended` follows. Unknown attempts are ignored.
-  void stop(JobId job, Attempt attempt, live::Manner manner);
+  void stop(JobId job, Attempt attempt, live::Manner manner,
+            shim::EndedFor why = shim::EndedFor::Unsaid);
   /// Sends a signal to the job's processes, by its shim; the first such call counts. Unknown
   /// attempts are ignored.
   void warn(JobId job, Attempt attempt, int signal);

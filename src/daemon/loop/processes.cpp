@@ -91,6 +91,16 @@ void send_signal(const Descriptor& pidfd, int signal) {
   ::syscall(SYS_pidfd_send_signal, pidfd.number(), signal, nullptr, 0);
 }
 
+void queue_signal(const Descriptor& pidfd, int signal, int value) {
+  siginfo_t info{};
+  info.si_signo = signal;
+  info.si_code = SI_QUEUE;
+  info.si_pid = ::getpid();
+  info.si_uid = ::getuid();
+  info.si_value.sival_int = value;
+  ::syscall(SYS_pidfd_send_signal, pidfd.number(), signal, &info, 0);
+}
+
 std::string reap(const Descriptor& pidfd) {
   siginfo_t info{};
   const int failed = ::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd.number()),

@@ -67,6 +67,8 @@ Expected<Descriptor> open_process(const shim::Process& process);
 
 /// Sends a signal to a process of ours. An ended process is no error.
 void send_signal(const Descriptor& pidfd, int signal);
+/// The same, with a value for who receives it.
+void queue_signal(const Descriptor& pidfd, int signal, int value);
 
 /// Reaps an ended child. Returns: how it ended, `exit status 2` or `signal 9`; "" for a process
 /// that is not our child, or has not ended.

@@ -24,6 +24,13 @@ SuspenderOptions suspender_options(const Options& options, const Machine& machin
           .patience = options.suspend_patience};
 }
 
+/// What its log says of that.
+shim::EndedFor ended_for(const Job* job) {
+  if (job == nullptr || !job->ending) return shim::EndedFor::Unsaid;
+  if (job->outcome == Outcome::Timeout) return shim::EndedFor::TimeLimit;
+  return job->outcome == Outcome::Cancelled ? shim::EndedFor::Cancel : shim::EndedFor::Unsaid;
+}
+
 }  // namespace
 
 live::Ending ending_of(const shim::Exit& exit, Outcome outcome, const std::string& note,
@@ -236,7 +243,8 @@ void ShimExecutor::stop(JobId job, Attempt attempt, live::Manner manner) {
   // A process that is locked cannot comply, however long it is given.
   const bool is_idle = suspender_.knows(job);
   suspender_.forget(job);
-  launcher().stop(job, attempt, is_idle ? live::Manner::AtOnce : manner);
+  launcher().stop(job, attempt, is_idle ? live::Manner::AtOnce : manner,
+                  ended_for(view().find(job)));
 }
 
 SuspendTarget ShimExecutor::target_of(JobId job, Attempt attempt, const Grant& grant) const {

@@ -49,6 +49,12 @@ std::string Log::say(std::string_view words) {
   return line;
 }
 
+void Log::say_everywhere(std::string_view words) {
+  const bool begins_line = at_line_start_;
+  const std::string line = say(words);
+  if (copy_) copy_->send(begins_line ? line : "\n" + line);
+}
+
 void Log::quote(std::string_view words, std::string_view text) {
   say(words);
   write_all(text);

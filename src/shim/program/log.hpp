@@ -32,7 +32,9 @@ class Log {
   void finish();
   /// `berth: WORDS` on a line of its own, whatever the cap. Returns: the line.
   std::string say(std::string_view words);
-  /// The same, and below it what the job wrote elsewhere.
+  /// The same, also where the output goes to.
+  void say_everywhere(std::string_view words);
+  /// As say(), and below it what the job wrote elsewhere.
   void quote(std::string_view words, std::string_view text);
   /// What a reader of the log should know: `log capped at 64 MiB`.
   std::vector<std::string> notes() const;

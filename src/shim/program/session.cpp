@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <utility>
 
 #include "shim/proc.hpp"
@@ -56,6 +57,18 @@ bool is_wanted() {
   if (sigpending(&waiting) != 0) return true;
   return std::ranges::none_of(kEnds,
                               [&](int signal) { return sigismember(&waiting, signal) == 1; });
+}
+
+/// In Slurm's words, as that is what people and their scripts look for in a log that ends suddenly.
+/// Returns: "" if there is nothing to say.
+std::string ended_text(JobId job, EndedFor why) {
+  if (why != EndedFor::Cancel && why != EndedFor::TimeLimit) return "";
+  const time_t now = time(nullptr);
+  tm local{};
+  char at[32] = "";
+  if (localtime_r(&now, &local) != nullptr) strftime(at, sizeof at, "%FT%T", &local);
+  return "*** JOB " + std::to_string(job.value()) + " CANCELLED AT " + at +
+         (why == EndedFor::TimeLimit ? " DUE TO TIME LIMIT ***" : " ***");
 }
 
 }  // namespace
@@ -134,7 +147,10 @@ bool Session::take_signals() {
   bool is_left = true;
   for (std::size_t i = 0; i < got.bytes / sizeof taken[0]; ++i) {
     if (taken[i].ssi_signo == SIGCHLD) is_left = reap();
-    was_told_to_end_ = was_told_to_end_ || is_end(taken[i].ssi_signo);
+    if (is_end(taken[i].ssi_signo) && !std::exchange(was_told_to_end_, true)) {
+      const bool says_why = taken[i].ssi_code == SI_QUEUE;
+      say_end(says_why ? static_cast<EndedFor>(taken[i].ssi_int) : EndedFor::Unsaid);
+    }
     if (taken[i].ssi_signo == kSaveSignal) ending_->save();
     if (taken[i].ssi_signo == kStopSignal) ending_->stop();
     if (taken[i].ssi_signo == kKillSignal) ending_->kill();
@@ -145,6 +161,12 @@ bool Session::take_signals() {
     }
   }
   return is_left;
+}
+
+/// Before the job hears of it: what it says to that comes after.
+void Session::say_end(EndedFor why) {
+  if (const std::string text = ended_text(order_.job, why); !text.empty())
+    log_.say_everywhere(text);
 }
 
 /// The kernel tells a terminal's foreground of another size only, and a screen has to be drawn anew

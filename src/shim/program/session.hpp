@@ -32,6 +32,7 @@ class Session {
   Failure start_with(std::optional<Client> client);
   void hold();
   bool take_signals();
+  void say_end(EndedFor why);
   void attach();
   bool reap();
   void collect(pid_t pid, int status);
