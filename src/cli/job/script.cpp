@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -176,6 +177,43 @@ std::vector<std::string> interpreter_of(std::string_view head) {
   return words;
 }
 
+/// How a program takes its text as a word, and whether the next word is the name of that; nothing
+/// for others.
+struct TakesText {
+  std::string_view program;  ///< As its name begins.
+  std::string_view option;
+  bool then_name;
+};
+constexpr auto kTakeText = std::to_array<TakesText>({
+    {"sh", "-c", true},
+    {"bash", "-c", true},
+    {"dash", "-c", true},
+    {"ksh", "-c", true},
+    {"zsh", "-c", true},
+    {"python", "-c", false},
+    {"perl", "-e", false},
+    {"ruby", "-e", false},
+    {"Rscript", "-e", false},
+});
+
+/// Of the program that a first line names, or names behind `env`.
+const TakesText* takes_text(const std::vector<std::string>& interpreter) {
+  const auto base = [](std::string_view word) { return word.substr(word.rfind('/') + 1); };
+  std::string_view program = base(interpreter.front());
+  if (program == "env" && interpreter.size() > 1) {
+    std::string_view words = interpreter[1];
+    if (words.starts_with("-S")) words.remove_prefix(2);
+    words.remove_prefix(std::min(words.find_first_not_of(kBlank), words.size()));
+    program = base(words.substr(0, words.find_first_of(kBlank)));
+  }
+  const auto* const found = std::ranges::find_if(kTakeText, [&](const TakesText& each) {
+    const std::string_view rest = program.substr(std::min(each.program.size(), program.size()));
+    return program.starts_with(each.program) &&
+           rest.find_first_not_of("0123456789.") == std::string_view::npos;
+  });
+  return found == kTakeText.end() ? nullptr : found;
+}
+
 /// `'python train.py'` is the name of no program.
 std::optional<Error> whole_line(const std::vector<std::string>& command, const std::string& path) {
   const std::string& word = command.front();
@@ -227,6 +265,60 @@ Expected<GflowScript> gflow_script(const std::string& program) {
   return script;
 }
 
+namespace {
+
+Expected<std::vector<std::string>> take_options(JobOptions& options, std::string_view head,
+                                                const std::string& name, const Caller& caller) {
+  const auto found = directives_of(head, name);
+  if (!found) return std::unexpected(found.error());
+  auto warnings = read_directives(options, *found);
+  if (!warnings) return warnings;
+  if (!found->gflow.empty()) {
+    warnings->push_back(found->gflow.front().where +
+                        "#GFLOW lines are left out; berth compat gbatch reads them");
+  }
+  if (!found->sbatch.empty()) {  // of what it wants to know berthd tells the rest
+    const std::string job = options["--name"].value_or(name.substr(name.rfind('/') + 1));
+    options.environment.insert(options.environment.begin(),
+                               {std::string(kTellsSlurm), "SLURM_JOB_NAME=" + job,
+                                "SLURM_SUBMIT_DIR=" + caller.directory});
+  }
+  return warnings;
+}
+
+}  // namespace
+
+Expected<std::vector<std::string>> take_script(JobOptions& options, const std::string& text,
+                                               const std::vector<std::string>& arguments,
+                                               const Caller& caller) {
+  constexpr std::size_t kMost = 120'000;  // the kernel takes 131,071 bytes in a word
+  const std::string name = "stdin";
+  const auto refuse = [&](const std::string& why) {
+    return fail(ErrorCode::InvalidArgument, name + ": " + why);
+  };
+  if (text.find_first_not_of(" \t\r\n") == text.npos) return refuse("the script is empty");
+  if (text.contains('\0')) return refuse("is no text");
+  if (text.size() > kMost) {
+    return refuse("the script has " + std::to_string(text.size()) + " bytes, berth takes " +
+                  std::to_string(kMost) + " at most that way; name its file instead");
+  }
+  auto interpreter = text.starts_with("#!") ? interpreter_of(text) : std::vector<std::string>{};
+  if (interpreter.empty() || interpreter.front().empty()) interpreter = {"/bin/sh"};
+  const TakesText* const way = takes_text(interpreter);
+  if (way == nullptr) {
+    return refuse("a script for " + interpreter.front() +
+                  " cannot be taken that way; name its file instead");
+  }
+  auto warnings = take_options(options, text, name, caller);
+  if (!warnings) return warnings;
+  if (!options["--name"]) options["--name"] = name;
+  options.command = std::move(interpreter);
+  options.command.insert(options.command.end(), {std::string(way->option), text});
+  if (way->then_name) options.command.push_back(name);
+  options.command.insert(options.command.end(), arguments.begin(), arguments.end());
+  return warnings;
+}
+
 Expected<std::vector<std::string>> read_script(JobOptions& options, const Caller& caller) {
   if (options.command.empty()) return {};
   std::string& program = options.command.front();
@@ -236,20 +328,8 @@ Expected<std::vector<std::string>> read_script(JobOptions& options, const Caller
   if (program.empty() || (!has_folder && is_in_path(program))) return {};
   const auto head = head_of_script(path);
   if (!head) return {};
-  const auto found = directives_of(*head, program);
-  if (!found) return std::unexpected(found.error());
-  auto warnings = read_directives(options, *found);
-  if (!warnings) return std::unexpected(warnings.error());
-  if (!found->gflow.empty()) {
-    warnings->push_back(found->gflow.front().where +
-                        "#GFLOW lines are left out; berth compat gbatch reads them");
-  }
-  if (!found->sbatch.empty()) {  // of what it wants to know berthd tells the rest
-    const std::string name = options["--name"].value_or(program.substr(program.rfind('/') + 1));
-    options.environment.insert(options.environment.begin(),
-                               {std::string(kTellsSlurm), "SLURM_JOB_NAME=" + name,
-                                "SLURM_SUBMIT_DIR=" + caller.directory});
-  }
+  auto warnings = take_options(options, *head, program, caller);
+  if (!warnings) return warnings;
   // The job's folder may be another than the one in which the script was named.
   program = options["--cwd"] ? path : has_folder ? program : "./" + program;
   if (::access(path.c_str(), X_OK) == 0) return warnings;

@@ -18,6 +18,14 @@ namespace berth::cli {
 /// `FILE:LINE: ...`; for a whole command line in one word.
 Expected<std::vector<std::string>> read_script(JobOptions& options, const Caller& caller);
 
+/// A script that has no file, as it came through a pipe: the options as read_script() takes them,
+/// and a command that has the text as one of its words. Without `#!` it is for /bin/sh. Returns:
+/// warnings likewise. Errors: InvalidArgument for what is no text, is too long for a word, or is
+/// for a program that takes no text as a word; as `stdin:LINE: ...`.
+Expected<std::vector<std::string>> take_script(JobOptions& options, const std::string& text,
+                                               const std::vector<std::string>& arguments,
+                                               const Caller& caller);
+
 struct ScriptLine {
   std::string where;  ///< `job.sh:3: `
   std::vector<std::string> words;

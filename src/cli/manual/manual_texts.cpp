@@ -39,7 +39,9 @@ const std::vector<ManualText>& texts() {
        "Queues a job and prints its number. The job runs in the folder, environment and umask of "
        "the caller, and its output is in berth logs.\n\n"
        "If the command is a script, its #BERTH lines are options, and #SBATCH lines where berth "
-       "has an equal. --array makes one job of each number, --after lets jobs wait for each "
+       "has an equal. Without a command, or with - and the script's arguments, the script is read "
+       "from standard input and goes with the job. --array makes one job of each number, --after "
+       "lets jobs wait for each "
        "other, and --file submits a graph of jobs from a TOML file; see berth(1).\n\n"
        "--snapshot copies the code first and lets the job run in the copy, so that later edits "
        "do not change a job that waits. Of a git work tree the files that git knows or would add "
@@ -49,6 +51,7 @@ const std::vector<ManualText>& texts() {
        "BERTH_SUBMIT_DIR names the original folder to the job.",
        {{"berth submit --vram 10G -- python train.py --seed 7", "Queue one job"},
         {"berth submit --vram 8G --array 1-100%8 -- ./sweep.sh", "A hundred jobs, eight at once"},
+        {"berth submit - 0.1 <job.sh", "The script as it is now, with an argument"},
         {"berth submit --after 7 --vram 2G -- python report.py", "A job that waits for job 7"},
         {"berth submit --snapshot --vram 10G -- python train.py",
          "A job that runs the code as it is now"},

@@ -2,9 +2,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "cli/ask/daemon.hpp"
 #include "cli/job/dag.hpp"
@@ -65,9 +67,32 @@ int try_out(const SubmitArguments& arguments, Daemon& daemon, const Json& body) 
   return print(dry_run_page(*answer, wall_now(), look_of(STDOUT_FILENO)));
 }
 
-int submit(const SubmitArguments& arguments) {
+/// `berth submit <<EOF`, or `-` and the script's arguments.
+Expected<void> take_input(JobOptions& job, const Caller& caller) {
+  std::string text;
+  std::array<char, 4096> some;
+  while (const std::size_t count = std::fread(some.data(), 1, some.size(), stdin)) {
+    text.append(some.data(), count);
+    if (text.size() > kMostFile) break;
+  }
+  if (std::ferror(stdin) != 0) return fail(ErrorCode::Io, "stdin: cannot be read");
+  std::vector<std::string> arguments = std::exchange(job.command, {});
+  if (arguments.empty() && text.empty()) return std::unexpected(command_words({}, {}).error());
+  if (!arguments.empty()) arguments.erase(arguments.begin());
+  const auto warnings = take_script(job, text, arguments, caller);
+  if (!warnings) return std::unexpected(warnings.error());
+  for (const std::string& warning : *warnings) report_failure(warning);
+  return {};
+}
+
+int submit(SubmitArguments& arguments) {
   const auto caller = this_caller();
   if (!caller) return report_failure(caller.error().message);
+  if (arguments.job.command.empty() || arguments.job.command.front() == "-") {
+    if (auto taken = take_input(arguments.job, *caller); !taken) {
+      return report_usage(taken.error().message);
+    }
+  }
   auto made = submission_of(arguments.job, *caller);
   if (!made) return report_usage(made.error().message);
   for (const std::string& warning : made->warnings) report_failure(warning);
@@ -206,9 +231,18 @@ void add_submit(CLI::App& app, Action& chosen, const FromDashes& from_dashes) {
         if (verb->remaining().empty() && from_dashes.empty()) return submit_file(*arguments);
         return report_usage("--file: a command stands beside it; give one of them");
       }
-      auto words = command_words(verb->remaining(), from_dashes);
-      if (!words) return report_usage(words.error().message);
-      arguments->job.command = std::move(*words);
+      const auto left_over = verb->remaining();
+      const bool has_input = isatty(STDIN_FILENO) == 0;
+      const bool names_none = left_over.empty() && from_dashes.empty();
+      if (!left_over.empty() && left_over.front() == "-") {
+        arguments->job.command = left_over;
+        arguments->job.command.insert(arguments->job.command.end(), from_dashes.begin(),
+                                      from_dashes.end());
+      } else if (!names_none || !has_input) {
+        auto words = command_words(left_over, from_dashes);
+        if (!words) return report_usage(words.error().message);
+        arguments->job.command = std::move(*words);
+      }
       return submit(*arguments);
     };
   });

@@ -45,6 +45,41 @@ class Script : public testing::Test {
   test::ScratchFolder folder_;
 };
 
+/// One that came through a pipe, as the words of its command; what is wrong with it.
+std::vector<std::string> taken(const std::string& text, JobOptions& options) {
+  const auto done = take_script(options, text, {"--lr", "1"}, {.directory = "/tmp"});
+  return done ? options.command : std::vector<std::string>{done.error().message};
+}
+std::vector<std::string> taken(const std::string& text) {
+  JobOptions options;
+  return taken(text, options);
+}
+
+TEST(ScriptWithoutAFile, IsAWordOfItsCommand) {
+  const std::string bash = "#!/bin/bash -e\n#BERTH --vram 2G\n#SBATCH -t 10\necho $1\n";
+  JobOptions options;
+  EXPECT_THAT(taken(bash, options),
+              ElementsAre("/bin/bash", "-e", "-c", bash, "stdin", "--lr", "1"));
+  EXPECT_EQ(options["--vram"], "2G");
+  EXPECT_EQ(options["--time"], "10min");
+  EXPECT_EQ(options["--name"], "stdin");
+  EXPECT_THAT(taken("date\n"), ElementsAre("/bin/sh", "-c", "date\n", "stdin", "--lr", "1"));
+  const std::string python = "#!/usr/bin/env -S python3.11 -u\nprint(1)\n";
+  EXPECT_THAT(taken(python),
+              ElementsAre("/usr/bin/env", "-S python3.11 -u", "-c", python, "--lr", "1"));
+}
+
+TEST(ScriptWithoutAFile, ThatCannotBeAWordIsRefused) {
+  EXPECT_THAT(taken(" \n"), ElementsAre("stdin: the script is empty"));
+  EXPECT_THAT(taken(std::string("a\0b", 3)), ElementsAre("stdin: is no text"));
+  EXPECT_THAT(taken("#!/usr/bin/awk -f\n"),
+              ElementsAre("stdin: a script for /usr/bin/awk cannot be taken that way; name its "
+                          "file instead"));
+  EXPECT_THAT(taken(std::string(120'001, 'a')),
+              ElementsAre(HasSubstr("120001 bytes, berth takes 120000 at most")));
+  EXPECT_THAT(taken("#!/bin/sh\n#BERTH --vran 2G\n"), ElementsAre(HasSubstr("stdin:2: #BERTH")));
+}
+
 TEST_F(Script, OfSlurmIsToldWhatSlurmTellsIt) {
   write(
       "#!/bin/bash\n"
