@@ -143,8 +143,10 @@ Expected<void> Keys::set(std::string_view name, std::string_view value) {
   }
   auto values = values_of(*key, value);
   if (!values) {
-    return fail(ErrorCode::InvalidArgument,
-                std::string(name) + "=" + std::string(value) + ": " + wanted(*key));
+    const bool is_list = value.contains(',') && value.contains('=');
+    return fail(ErrorCode::InvalidArgument, std::string(name) + "=" + std::string(value) + ": " +
+                                                wanted(*key) +
+                                                (is_list ? "; keys are separated by ':'" : ""));
   }
   values_[static_cast<std::size_t>(key - known_.begin())] = std::move(*values);
   return {};

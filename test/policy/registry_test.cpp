@@ -135,6 +135,8 @@ TEST(Registry, AWrongKeyIsNamedWithTheValidOnes) {
   EXPECT_EQ(message("fifo:quantum=1m"), "policy fifo: unknown key 'quantum'; it has no keys");
   EXPECT_EQ(message("las:quantum=0"),
             "policy las: quantum=0: must be a duration from 1s to 365d, such as 5m");
+  EXPECT_THAT(message("turns:quantum=6s,first_queue=6s"),
+              testing::EndsWith("such as 15m; keys are separated by ':'"));
   EXPECT_EQ(message("fifo@fgd:typical_percent=101"),
             "placement fgd: typical_percent=101: must be a percent from 1 to 100, such as 95");
   EXPECT_EQ(message("dlas:thresholds=5:5"),
