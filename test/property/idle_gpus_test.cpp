@@ -2,7 +2,7 @@
 // promise.
 // Method: policies that let others pass, in random worlds. After every step a look without the
 // policy finds which waiting jobs an idle GPU would take: no place is kept on its node for another,
-// or the job is foreseen to have left by the time from which it is kept.
+// or it is known from when, and the job has left by then, at its time limit if it has one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ constexpr std::uint64_t kIdleWorlds = 40;
 constexpr Duration kLongest = seconds(600);
 
 bool delays(const Hold& hold, NodeId node, Instant end, const Cluster& cluster) {
-  if (end != kNever && end <= hold.from) return false;
+  if (hold.from != kNever && end <= hold.from) return false;
   const auto is_there = [&](GpuId gpu) { return cluster.node_of(gpu) == node; };
   return hold.placement.host == node || std::ranges::any_of(hold.placement.gpus, is_there);
 }
@@ -34,7 +34,7 @@ bool delays(const Hold& hold, NodeId node, Instant end, const Cluster& cluster) 
 bool has_idle_place(const ClusterView& view, const JobView& job) {
   const Ask ask = ask_of(job);
   if (ask.gpus() != GpuCount(1)) return false;
-  const Instant end = job.remaining() == kForever ? kNever : later(view.now(), job.remaining());
+  const Instant end = ask.planned == kForever ? kNever : later(view.now(), ask.planned);
   const Trial trial = view.trial();
   const Cluster& cluster = view.cluster();
   for (std::uint32_t g = 0; g < cluster.gpus().size(); ++g) {
