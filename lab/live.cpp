@@ -6,11 +6,14 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <thread>
 
 #include "core/text/text.hpp"
 #include "core/text/words.hpp"
+#include "live/notes.hpp"
 
 namespace berth::lab {
 
@@ -60,8 +63,7 @@ class UseMeter {
 
 class LiveRun {
  public:
-  LiveRun(const Stage& stage, const trace::Trace& trace, const LiveOptions& options,
-          const Berthd& daemon)
+  LiveRun(const Stage& stage, const trace::Trace& trace, const LiveOptions& options, Berthd& daemon)
       : stage_(stage),
         trace_(trace),
         options_(options),
@@ -72,15 +74,17 @@ class LiveRun {
     while (ended_ < trace_.jobs.size()) {
       if (auto done = submit_due(); !done) return done;
       if (auto done = look(watch); !done) return done;
+      if (auto done = kill_if_due(); !done) return done;
       if (since_start() > options_.longest) {
         return fail(ErrorCode::Io, "jobs still run after " + seconds_text(options_.longest) + " s");
       }
       std::this_thread::sleep_for(kBetweenLooks);
     }
-    return {};
+    return count_starts();
   }
-  std::vector<Fate> fates() const { return fates_; }
-  Use use() const { return meter_.mean(); }
+  Run result() const {
+    return {.name = options_.name, .fates = fates_, .use = meter_.mean(), .kills = kills_};
+  }
 
  private:
   Duration since_start() const {
@@ -97,10 +101,43 @@ class LiveRun {
 
   Expected<void> submit(std::size_t place) {
     const trace::TraceJob& job = trace_.jobs[place];
-    const auto answer = daemon_.post("/v1/jobs", submission_of(stage_, job), user_of(job));
+    const auto answer =
+        daemon_.post("/v1/jobs", submission_of(stage_, job, begun_file(place)), user_of(job));
     if (!answer) return std::unexpected(answer.error());
     places_[answer->at("id").get<std::uint64_t>()] = place;
     return {};
+  }
+
+  /// Only where a start by berth's mistake can be told from one that was asked for.
+  std::string begun_file(std::size_t place) const {
+    if (options_.kill_every == kForever) return "";
+    return stage_.work() + "/begun-" + std::to_string(place);
+  }
+
+  Expected<void> kill_if_due() {
+    if (options_.kill_every == kForever || since_start() < options_.kill_every * (kills_ + 1)) {
+      return {};
+    }
+    ++kills_;
+    return daemon_.kill_and_start_again();
+  }
+
+  /// By what the programs themselves wrote down.
+  Expected<void> count_starts() {
+    if (options_.kill_every == kForever) return {};
+    for (std::size_t place = 0; place < fates_.size(); ++place) {
+      std::ifstream file(begun_file(place));
+      const auto lines = std::count(std::istreambuf_iterator<char>(file), {}, '\n');
+      fates_[place].programs = static_cast<int>(lines);
+    }
+    return {};
+  }
+
+  Expected<int> suspensions_of(std::uint64_t id) const {
+    const auto job = daemon_.get("/v1/jobs/" + std::to_string(id));
+    if (!job) return std::unexpected(job.error());
+    return static_cast<int>(std::ranges::count(job->at("attempts"), Json(live::kSuspended),
+                                               [](const Json& each) { return each.at("note"); }));
   }
 
   /// Its latest try ended.
@@ -127,6 +164,9 @@ class LiveRun {
       const std::size_t place = found->second;
       note(fates_[place], job);
       if (!has_ended(fates_[place].state)) continue;
+      const auto suspensions = suspensions_of(found->first);
+      if (!suspensions) return std::unexpected(suspensions.error());
+      fates_[place].suspensions += *suspensions;
       places_.erase(found);
       if (auto done = end(place); !done) return done;
     }
@@ -138,10 +178,11 @@ class LiveRun {
   const Stage& stage_;
   const trace::Trace& trace_;
   const LiveOptions& options_;
-  const Berthd& daemon_;
+  Berthd& daemon_;
   Steady::time_point start_ = Steady::now();
   std::size_t next_ = 0;
   std::size_t ended_ = 0;
+  int kills_ = 0;
   std::map<std::uint64_t, std::size_t> places_;  ///< In the trace, of those that have not ended.
   std::vector<Fate> fates_;
   UseMeter meter_;
@@ -158,7 +199,7 @@ int user_of(const trace::TraceJob& job) {
   return std::max(0, static_cast<int>(job.spec.user.value()) - 1);
 }
 
-Json submission_of(const Stage& stage, const trace::TraceJob& job) {
+Json submission_of(const Stage& stage, const trace::TraceJob& job, const std::string& begun) {
   const GpuRequest& gpu = job.spec.request.gpu;
   const Duration step = std::min(kStep, job.duration);
   const std::int64_t steps = step > Duration(0) ? job.duration / step : 1;
@@ -181,8 +222,12 @@ Json submission_of(const Stage& stage, const trace::TraceJob& job) {
     command.push_back("--curve");
     command.push_back(to_text(job.use));
   }
+  if (!begun.empty()) {
+    const Json shell = {"/bin/sh", "-c", "echo >>\"$0\"; exec \"$@\"", begun};
+    command.insert(command.begin(), shell.begin(), shell.end());
+  }
   Json json = {{"command", command},
-               {"directory", stage.folder() + "/work"},
+               {"directory", stage.work()},
                {"environment", {"PATH=/usr/bin:/bin"}},
                {"name", job.name},
                {"gpus", gpu.count.raw()},
@@ -201,11 +246,11 @@ Json submission_of(const Stage& stage, const trace::TraceJob& job) {
 
 Expected<Run> run_live(const Stage& stage, const trace::Trace& trace, const LiveOptions& options,
                        const Watch& watch) {
-  const auto daemon = Berthd::start(stage, options.daemon);
+  auto daemon = Berthd::start(stage, options.daemon);
   if (!daemon) return std::unexpected(daemon.error());
   LiveRun run(stage, trace, options, *daemon);
   if (auto done = run.run(watch); !done) return std::unexpected(done.error());
-  return Run{.name = options.name, .fates = run.fates(), .use = run.use()};
+  return run.result();
 }
 
 }  // namespace berth::lab

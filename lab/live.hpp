@@ -30,6 +30,7 @@ struct LiveOptions {
   DaemonOptions daemon;
   Duration longest = minutes(2);
   AfterLoss after_loss = AfterLoss::Leave;
+  Duration kill_every = kForever;  ///< So often berthd is killed and started again.
 };
 
 /// Until every job has ended. Requires: the trace is as prepare_for_live() leaves it. Errors: what
@@ -37,8 +38,9 @@ struct LiveOptions {
 Expected<Run> run_live(const Stage& stage, const trace::Trace& trace, const LiveOptions& options,
                        const Watch& watch);
 
-/// POST /v1/jobs for a job: berth-load with its duty and its memory, for its run time.
-Json submission_of(const Stage& stage, const trace::TraceJob& job);
+/// POST /v1/jobs for a job: berth-load with its duty and its memory, for its run time. Each of its
+/// starts adds a line to the file `begun`; "": there is none.
+Json submission_of(const Stage& stage, const trace::TraceJob& job, const std::string& begun = "");
 /// Counted from 0, as Berthd::post() wants it.
 int user_of(const trace::TraceJob& job);
 /// True for `done`, `failed`, `oom`, ...

@@ -49,6 +49,11 @@ int main(int argc, char** argv) {
                   "Percent by which kernels that share a GPU slow each other (doc/emulator.md).")
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();
+  one->add_option("--kill-every", scenario.kill_every,
+                  "Seconds after which berthd is killed and started again, until all jobs have "
+                  "ended; 0: never.")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   one->add_flag("--json", scenario.json, "Prints the figures as JSON.");
   StudyOptions study;
   CLI::App* const compared =

@@ -61,14 +61,18 @@ Expected<Scores> run_both(const ScenarioOptions& options) {
   if (!simulated) return std::unexpected(simulated.error());
   const auto stage = Stage::open();
   if (!stage) return std::unexpected(stage.error());
-  const auto live = run_live(*stage, *trace,
-                             {.name = "live",
-                              .daemon = {.gpus = emulated_gpus(*cluster) + ",interference=" +
-                                                 std::to_string(options.interference_percent) + "%",
-                                         .admission = options.admission,
-                                         .policy = options.policy},
-                              .longest = kLongest},
-                             [](const Moment&) {});
+  const auto live = run_live(
+      *stage, *trace,
+      {.name = "live",
+       .daemon = {.gpus = emulated_gpus(*cluster) +
+                          ",interference=" + std::to_string(options.interference_percent) + "%",
+                  .admission = options.admission,
+                  .policy = options.policy},
+       .longest = kLongest,
+       .kill_every = options.kill_every > 0
+                         ? Duration(static_cast<std::int64_t>(options.kill_every * 1e6))
+                         : kForever},
+      [](const Moment&) {});
   if (!live) return std::unexpected(live.error());
   return Scores{{"live", score(*trace, *live)}, {"simulated", score(*trace, *simulated)}};
 }

@@ -13,6 +13,7 @@ struct ScenarioOptions {
   std::string admission = "guarantee";
   std::int64_t faster = 1;                ///< How many times as fast as in the trace.
   std::int64_t interference_percent = 0;  ///< Of kernels that share a GPU: doc/emulator.md.
+  double kill_every = 0;  ///< Seconds after which berthd is killed, again and again; 0: never.
   bool json = false;
 };
 

@@ -96,7 +96,7 @@ std::vector<Row> rows_of(const Scores& scores) {
 }  // namespace
 
 Score score(const trace::Trace& trace, const Run& run) {
-  Score score{.use = run.use};
+  Score score{.kills = run.kills, .use = run.use};
   std::vector<double> waits;
   std::vector<double> completions;
   std::vector<double> slowdowns;
@@ -108,6 +108,8 @@ Score score(const trace::Trace& trace, const Run& run) {
     const Fate& fate = run.fates[i];
     first = std::min(first, fate.submitted);
     if (fate.ended != kNever) last = std::max(last, fate.ended);
+    score.suspensions += fate.suspensions;
+    score.began_again += fate.programs > 1 ? 1 : 0;
     if (fate.state == "oom") {
       const bool is_honest = job.use.peak() <= job.spec.request.gpu.vram;
       ++(is_honest ? score.oom_by_admission : score.oom_by_overrun);
@@ -142,6 +144,9 @@ Score together(std::span<const Score> scores) {
     all.oom_by_admission += score.oom_by_admission;
     all.oom_by_overrun += score.oom_by_overrun;
     all.failed_otherwise += score.failed_otherwise;
+    all.suspensions += score.suspensions;
+    all.began_again += score.began_again;
+    all.kills += score.kills;
     all.mean_wait += score.mean_wait * share;
     all.p95_wait += score.p95_wait * share;
     all.mean_jct += score.mean_jct * share;
@@ -159,6 +164,9 @@ nlohmann::json to_json(const Score& score) {
           {"oom_by_admission", score.oom_by_admission},
           {"oom_by_overrun", score.oom_by_overrun},
           {"failed_otherwise", score.failed_otherwise},
+          {"suspensions", score.suspensions},
+          {"began_again", score.began_again},
+          {"kills", score.kills},
           {"mean_wait_seconds", score.mean_wait},
           {"p95_wait_seconds", score.p95_wait},
           {"mean_jct_seconds", score.mean_jct},
@@ -174,6 +182,9 @@ Score score_of(const nlohmann::json& json) {
           .oom_by_admission = json.at("oom_by_admission"),
           .oom_by_overrun = json.at("oom_by_overrun"),
           .failed_otherwise = json.at("failed_otherwise"),
+          .suspensions = json.value("suspensions", 0),
+          .began_again = json.value("began_again", 0),
+          .kills = json.value("kills", 0),
           .mean_wait = json.at("mean_wait_seconds"),
           .p95_wait = json.at("p95_wait_seconds"),
           .mean_jct = json.at("mean_jct_seconds"),

@@ -19,6 +19,8 @@ struct Fate {
   Instant ended = kNever;
   int attempts = 1;
   Duration lost{0};  ///< Time on its GPUs of attempts that came to nothing.
+  int suspensions = 0;
+  int programs = 1;  ///< Times that its program was started: more than once, and steps were lost.
 };
 
 /// Means over the samples taken while jobs were there.
@@ -31,6 +33,7 @@ struct Run {
   std::string name;
   std::vector<Fate> fates;  ///< By job.
   Use use;
+  int kills = 0;  ///< Of berthd.
 };
 
 struct Score {
@@ -38,6 +41,9 @@ struct Score {
   int oom_by_admission = 0;  ///< Of jobs that stayed within what they asked for: must be 0.
   int oom_by_overrun = 0;    ///< Of jobs that took more than they asked for.
   int failed_otherwise = 0;
+  int suspensions = 0;
+  int began_again = 0;   ///< Jobs whose program was started more than once.
+  int kills = 0;         ///< Of berthd.
   double mean_wait = 0;  ///< Seconds, of jobs that finished; as all below.
   double p95_wait = 0;
   double mean_jct = 0;

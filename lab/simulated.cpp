@@ -19,6 +19,7 @@ sim::Options options_of(const Way& way, std::int64_t interference_percent) {
       .told = sim::Told::Learned,
       .rates = {.share = sim::ShareModel::Duty, .interference = interference_percent * 10'000},
       .costs = {.start = kStartLatency},  // an emulated GPU is left and entered in no time
+      .suspend = {.one_gpu_only = true},  // berthd's own, whose drivers cannot do more
       .memory = {.is_on = true, .retries = 0},
       .programs = sim::Programs::Name,
       .probe_every = kProbe};
@@ -56,7 +57,8 @@ Expected<Run> run_simulated(const trace::Trace& trace, const Cluster& gpus, cons
   for (const sim::JobResult& job : result->jobs) {
     run.fates.push_back(
         {.state = state_of(job), .submitted = trace.jobs[job.job].submit, .started = job.start});
-    run.fates.back().attempts = 0;
+    run.fates.back().suspensions = job.preemptions;
+    run.fates.back().attempts = -job.preemptions;
   }
   for (const sim::Stretch& stretch : result->stretches) {
     Fate& fate = run.fates[stretch.job];

@@ -66,8 +66,8 @@ Expected<Stage> Stage::open() {
   }
   fs::copy(own / "../emu", folder + "/emu", fs::copy_options::recursive, failed);
   if (failed) return fail(ErrorCode::Io, (own / "../emu").string() + ": " + failed.message());
-  fs::create_directories(folder + "/work", failed);
-  ::chmod((folder + "/work").c_str(), 01777);
+  fs::create_directories(stage.work(), failed);
+  ::chmod(stage.work().c_str(), 01777);
   return stage;
 }
 
@@ -95,28 +95,45 @@ Expected<Berthd> Berthd::start(const Stage& stage, const DaemonOptions& options)
   if (!options.gpus.empty()) words.insert(words.end(), {"--emulate", options.gpus});
   if (!options.place.empty()) words.insert(words.end(), {"--place", options.place});
   if (options.gpus.empty() && options.admission != "guarantee") words.emplace_back("--unsafe");
+  Berthd daemon(std::move(words), state);
+  if (auto done = daemon.begin(); !done) return std::unexpected(done.error());
+  return daemon;
+}
+
+Expected<void> Berthd::begin() {
   std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
+  for (std::string& word : words_) pointers.push_back(word.data());
   pointers.push_back(nullptr);
-  const std::string log = state + ".log";
+  const std::string log = state_ + ".log";
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT, 0600);
+  ::posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   ::posix_spawn_file_actions_adddup2(&actions, 1, 2);
-  pid_t pid = -1;
-  const int refused = ::posix_spawn(&pid, pointers[0], &actions, nullptr, pointers.data(), environ);
+  const int refused =
+      ::posix_spawn(&pid_, pointers[0], &actions, nullptr, pointers.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);
-  if (refused != 0) return fail(ErrorCode::Io, words[0] + ": " + std::strerror(refused));
-  Berthd daemon(pid, state);
+  if (refused != 0) {
+    pid_ = -1;
+    return fail(ErrorCode::Io, words_[0] + ": " + std::strerror(refused));
+  }
   for (int i = 0; i < kPatience; ++i) {
-    if (daemon.get("/v1/version")) return daemon;
-    if (::waitpid(pid, nullptr, WNOHANG) == pid) break;
+    if (get("/v1/version")) return {};
+    if (::waitpid(pid_, nullptr, WNOHANG) == pid_) {
+      pid_ = -1;
+      break;
+    }
     wait_a_tenth();
   }
   std::string said;
   std::getline(std::ifstream(log), said);
   return fail(ErrorCode::Io, "berthd does not answer; it said: " + said);
+}
+
+Expected<void> Berthd::kill_and_start_again() {
+  ::kill(pid_, SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+  return begin();
 }
 
 Berthd::~Berthd() {

@@ -23,6 +23,7 @@ class Stage {
   ~Stage();  ///< Removes the folder.
 
   const std::string& folder() const { return folder_; }
+  std::string work() const { return folder_ + "/work"; }  ///< Where anybody may write.
   std::string program(const std::string& name) const { return folder_ + "/bin/" + name; }
 
  private:
@@ -42,7 +43,9 @@ class Berthd {
  public:
   static Expected<Berthd> start(const Stage& stage, const DaemonOptions& options);
   Berthd(Berthd&& other) noexcept
-      : pid_(std::exchange(other.pid_, -1)), state_(std::move(other.state_)) {}
+      : pid_(std::exchange(other.pid_, -1)),
+        words_(std::move(other.words_)),
+        state_(std::move(other.state_)) {}
   Berthd& operator=(Berthd&&) = delete;
   ~Berthd();
 
@@ -51,15 +54,20 @@ class Berthd {
   Expected<Json> get(const std::string& target) const;
   Expected<Json> post(const std::string& target, const Json& body, int user) const;
   const std::string& state() const { return state_; }
+  /// Kills it as the kernel would, and starts it again on what it left. Errors: Io.
+  Expected<void> kill_and_start_again();
 
  private:
-  Berthd(pid_t pid, std::string state) : pid_(pid), state_(std::move(state)) {}
+  Berthd(std::vector<std::string> words, std::string state)
+      : words_(std::move(words)), state_(std::move(state)) {}
+  Expected<void> begin();
   Expected<Json> ask(const char* method, const std::string& target, const std::string& body,
                      int user) const;
   std::string socket() const { return state_ + ".socket"; }
   void end_jobs() const;
 
-  pid_t pid_;
+  pid_t pid_ = -1;
+  std::vector<std::string> words_;  ///< Its command.
   std::string state_;
 };
 

@@ -43,6 +43,20 @@ TEST_F(ScenarioRun, RunsTheJobsBothWays) {
   }
 }
 
+TEST_F(ScenarioRun, JobsOutliveABerthdThatIsKilled) {
+  trace_ = scratch_.write("long.csv",
+                          "job,user,submit_seconds,duration_seconds,gpus,vram_bytes,duty_milli\n"
+                          "a,ada,0,2,1,4294967296,500\n"
+                          "b,ben,0,2,1,4294967296,500\n");
+  const auto ran =
+      scenario({"--cluster", "1x2", "--policy", "fifo-skip", "--kill-every", "0.5", "--json"});
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const auto live = nlohmann::json::parse(ran.out, nullptr, false)["live"];
+  EXPECT_EQ(live["finished"], 2);
+  EXPECT_EQ(live["began_again"], 0);
+  EXPECT_GE(live["kills"], 1);
+}
+
 TEST_F(ScenarioRun, WhatIsNotRunLiveIsRefused) {
   EXPECT_THAT(scenario({"--cluster", "2x1"}).err, HasSubstr("the cluster has 2 nodes"));
   EXPECT_THAT(scenario({"--cluster", "1x1", "--admission", "hope"}).err,
