@@ -44,9 +44,11 @@ Expected<void> check_types(std::string_view option, const std::map<std::string, 
     if (type.empty() || std::ranges::find(types, type) != types.end()) continue;
     std::string known;
     for (const std::string& name : types) known += (known.empty() ? "" : ", ") + name;
-    return fail(ErrorCode::InvalidArgument, std::string(option) +
-                                                ": the cluster has no GPU of type '" + type +
-                                                "'; its types: " + known);
+    return fail(ErrorCode::InvalidArgument, std::string(option)
+                                                .append(": the cluster has no GPU of type '")
+                                                .append(type)
+                                                .append("'; its types: ")
+                                                .append(known));
   }
   return {};
 }

@@ -47,7 +47,9 @@ Suspension::Suspension(const trace::Trace& trace, const SuspendModel& model, std
     : trace_(trace), model_(model), seed_(seed) {}
 
 bool Suspension::can_be(std::size_t job) const {
-  if (model_.one_gpu_only && trace_.jobs[job].spec.request.gpu.count > GpuCount(1)) return false;
+  const JobSpec& spec = trace_.jobs[job].spec;
+  if (spec.duration_class == DurationClass::Service) return false;
+  if (model_.one_gpu_only && spec.request.gpu.count > GpuCount(1)) return false;
   return model_.fails == 0 || Rng(seed_, kFailingStream + job).between(1, 100) > model_.fails;
 }
 

@@ -27,7 +27,8 @@ struct SuspendRate {
   bool operator==(const SuspendRate&) const = default;
 };
 
-/// By default every job can be suspended, goes on anywhere, and takes nothing meanwhile.
+/// By default every job but services, which berthd does not suspend either, can be suspended, goes
+/// on anywhere, and takes nothing meanwhile.
 struct SuspendModel {
   bool in_place = false;             ///< See Settings::suspends_in_place.
   bool one_gpu_only = false;         ///< No job of several GPUs can be suspended.

@@ -1,6 +1,7 @@
 #include "sim/virtual_clusters.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "sim/heading.hpp"
@@ -112,9 +113,7 @@ class Merge {
   }
 
  private:
-  static Duration seconds_of(const Use& use) {
-    return Duration(static_cast<std::int64_t>(use.seconds * 1e6 + 0.5));
-  }
+  static Duration seconds_of(const Use& use) { return Duration(std::llround(use.seconds * 1e6)); }
 
   const trace::Trace& trace_;
   Result whole_;

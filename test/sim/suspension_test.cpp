@@ -100,6 +100,14 @@ TEST_F(SuspensionTest, OneThatFailsIsNotTried) {
   EXPECT_EQ(metrics_.machine->preemptions_a_job, 0);
 }
 
+TEST_F(SuspensionTest, ServicesAreLeftAlone) {
+  trace_.jobs = {one_gpu_job("a", 0, 1), one_gpu_job("s", 0, 1)};
+  trace_.jobs[1].spec.duration_class = DurationClass::Service;
+  const Suspension suspension(trace_, {}, 1);
+  EXPECT_TRUE(suspension.can_be(0));
+  EXPECT_FALSE(suspension.can_be(1));
+}
+
 TEST_F(SuspensionTest, ThePartThatFailsFollowsTheSeed) {
   for (int i = 0; i < 1000; ++i) trace_.jobs.push_back(one_gpu_job("j", 0, 1));
   const auto count = [&](std::uint64_t seed) {
