@@ -18,6 +18,7 @@ using test::FakeDaemon;
 using test::kFailed;
 using test::Ran;
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -122,6 +123,28 @@ TEST(WhyPage, ShowsTimesByTheClockAndFromNow) {
   EXPECT_THAT(page, HasSubstr(", in 1m00s: job 1 ends (time limit)\n"));
   EXPECT_THAT(page, HasSubstr(": job 2 starts\n  and 3 more\n"));
   EXPECT_THAT(page, Not(HasSubstr("reason")));
+}
+
+TEST(WhyPage, NamesNoPlaceThatIsKeptIfItStartsOnAnother) {
+  Json why = Json::parse(R"({"id":3,"state":"queued","predicted_start_at":1300.0,
+      "confidence":"estimate","rests_on":"job 1","start_gpus":[1],
+      "reservation":{"gpus":[0],"from_at":1060.0}})");
+  const std::string elsewhere = cli::why_page(why, 1000, {});
+  EXPECT_THAT(elsewhere, HasSubstr("on GPU 1"));
+  EXPECT_THAT(elsewhere, Not(HasSubstr("reserved")));
+  why["start_gpus"] = {0};
+  EXPECT_THAT(cli::why_page(why, 1000, {}), HasSubstr("reserved      GPU 0\n"));
+}
+
+TEST(WhyPage, SaysThatTheDeadlineWillBeMissed) {
+  Json why = Json::parse(R"({"id":3,"state":"queued","predicted_start_at":1300.0,
+      "confidence":"bound","rests_on":"limits","deadline_at":1400.0})");
+  EXPECT_THAT(cli::why_page(why, 1000, {}), ContainsRegex("deadline      [0-9:]+\n"));
+  why["expected_end_at"] = 1500;
+  EXPECT_THAT(cli::why_page(why, 1000, {}), HasSubstr(", missed: it is expected to end at "));
+  why["expected_end_at"] = nullptr;
+  why["predicted_start_at"] = 1401;
+  EXPECT_THAT(cli::why_page(why, 1000, {}), HasSubstr(", missed: it starts later\n"));
 }
 
 TEST(WhyPage, SaysByWhenItStartsWithNinetyPercent) {

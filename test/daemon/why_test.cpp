@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <ctime>
 #include <filesystem>
 #include <future>
 
@@ -115,6 +116,16 @@ TEST_F(Why, ADryRunSaysWhenAndChangesNothing) {
   EXPECT_TRUE(later.body["predicted_start_at"].is_null());
   EXPECT_EQ(rig_.request("GET", "/v1/jobs?all=true").body["jobs"].size(), 1U);
   EXPECT_EQ(rig_.submit("true"), first + 1);
+}
+
+TEST_F(Why, ADeadlineStandsBesideTheExpectedEnd) {
+  rig_.submit("sleep 60", {{"vram_bytes", 20 * kGiB}, {"time_limit_seconds", 60}});
+  const double deadline = 1 + static_cast<double>(std::time(nullptr));
+  const Json late = dry_run({{"deadline_at", deadline}, {"estimate_seconds", 30}}).body;
+  EXPECT_EQ(late["deadline_at"], deadline);
+  EXPECT_NEAR(late["expected_end_at"], late["predicted_start_at"].get<double>() + 30, 1e-3);
+  EXPECT_TRUE(dry_run({{"deadline_at", deadline}}).body["expected_end_at"].is_null());
+  EXPECT_TRUE(dry_run({{"estimate_seconds", 30}}).body["deadline_at"].is_null());
 }
 
 TEST_F(Why, APredictionRestsOnWhatWasLearned) {

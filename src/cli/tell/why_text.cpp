@@ -133,7 +133,12 @@ std::string reservation_text(const Json& why, double now) {
   const std::string gpus = gpu_list(part_of(kept, "gpus"));
   const std::string from = moment_text(number_of(kept, "from_at"), now);
   const std::string where = gpus.empty() ? "a place here" : gpus;
-  if (number_of(why, "predicted_start_at")) return where;  // the start says when: one answer
+  if (number_of(why, "predicted_start_at")) {  // the start says when and where: one answer
+    const Json& starts_on = part_of(why, "start_gpus");
+    const bool is_elsewhere =
+        starts_on.is_array() && !starts_on.empty() && starts_on != part_of(kept, "gpus");
+    return is_elsewhere ? "" : where;
+  }
   if (from.empty() || from == "now") return where + ", as soon as it is free";
   return where + ", expected to be free at " + from;
 }
@@ -166,6 +171,19 @@ std::string start_text(const Json& why, double now) {
   return at + (gpus.empty() ? "" : " on " + gpus) + " (" + confidence + ": " + rests_on + ")" +
          by_text(why, now) + (is_later ? "; if each job ran to its limit: " + by_limits : "") +
          (is_foreseen_elsewhere(why) ? "; if jobs end as expected: " + foreseen : "");
+}
+
+/// `18:00, missed: it is expected to end at 19:30`; "" where there is none.
+std::string deadline_text(const Json& why, double now) {
+  const auto deadline = number_of(why, "deadline_at");
+  if (!deadline) return "";
+  const auto start = number_of(why, "predicted_start_at");
+  const auto end = number_of(why, "expected_end_at");
+  const std::string text = clock_text(*deadline, now);
+  if (end && *end > *deadline) {
+    return text + ", missed: it is expected to end at " + clock_text(*end, now);
+  }
+  return start && *start > *deadline ? text + ", missed: it starts later" : text;
 }
 
 std::string before_lines(const Json& why, double now) {
@@ -240,6 +258,7 @@ void add_all(Page& page, const Json& why, double now) {
     page.line("room expected", bound);
   }
   page.line("start", start_text(why, now));
+  page.line("deadline", deadline_text(why, now));
   add_hints(page, why, now);
   page.block("before that", before_lines(why, now));
 }
