@@ -45,7 +45,7 @@ struct Asked {
   /// that of the submission, if there is one.
   std::function<std::optional<http::Response>(JobId)> answer;
   std::optional<JobId> left = {};   ///< A job that waits, whose client goes.
-  std::string so_far = "";          ///< What steps before did for the same request; for an error.
+  std::string so_far = {};          ///< What steps before did for the same request; for an error.
   std::function<void()> fail = {};  ///< Once it is refused.
 };
 

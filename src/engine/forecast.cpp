@@ -242,17 +242,20 @@ void ForwardRun::stop_here() {
           " s, and to look further ahead takes too long");
 }
 
+/// A policy that looks again now and then ends nobody.
+bool ForwardRun::is_only_looked_at(Instant next) const {
+  return next - first_ > options_.horizon && ends_.empty() && target_ != JobId(0) &&
+         std::ranges::any_of(plans_,
+                             [](const auto& one) { return one.second.basis == Basis::None; });
+}
+
 bool ForwardRun::find_next() {
   const Instant next = std::min({ends_.empty() ? kNever : ends_.begin()->first,
                                  frees_.empty() ? kNever : frees_.begin()->first.first, wake_at_});
   if (next == kNever && target_ == JobId(0)) {
     done_ = true;
-  } else if (next == kNever) {
+  } else if (next == kNever || is_only_looked_at(next)) {
     name_the_unplanned();
-  } else if (next - first_ > options_.horizon && ends_.empty() && target_ != JobId(0) &&
-             std::ranges::any_of(plans_,
-                                 [](const auto& one) { return one.second.basis == Basis::None; })) {
-    name_the_unplanned();  // a policy that looks again now and then ends nobody
   } else if (next - first_ > options_.horizon) {
     name_what_is_in_the_way();
     give_up("it does not start within the next " + std::to_string(options_.horizon / hours(24)) +

@@ -153,6 +153,7 @@ class ForwardRun {
   void schedule(JobId id);
   void unschedule(JobId id);
   void answer_what_is_under_way();
+  bool is_only_looked_at(Instant next) const;
   bool find_next();
   void end_what_is_due();
   void free_what_is_due();

@@ -46,7 +46,7 @@ struct Response {
   int status = 200;  ///< 204 and 304 have no body: one that is given is not sent.
   std::string body;
   std::string content_type = "application/json";
-  std::string allow = "";  ///< Of 405: the methods that there are.
+  std::string allow = {};  ///< Of 405: the methods that there are.
 };
 
 /// An answer that goes on: server-sent events, a followed log. Chunked, or for HTTP/1.0 until the

@@ -101,7 +101,8 @@ std::string one_line(std::string text) {
 Expected<std::uint32_t> changes_of_file(const Connection& db) {
   constexpr int kAt = 24;
   sqlite3_file* file = nullptr;
-  int code = sqlite3_file_control(db.raw(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  int code =
+      sqlite3_file_control(db.raw(), "main", SQLITE_FCNTL_FILE_POINTER, static_cast<void*>(&file));
   std::array<unsigned char, 4> bytes{};
   if (code == SQLITE_OK) code = file->pMethods->xRead(file, bytes.data(), bytes.size(), kAt);
   if (code == SQLITE_IOERR_SHORT_READ) return 0;

@@ -127,7 +127,7 @@ Expected<void> add_jobs(journal::Store& store, const Learning& learning, const A
     }
     // One copy: the jobs that it waits for may be thousands.
     journal::JobRow row{.job = id, .spec = {}, .submitted = now, .name = name, .command = line};
-    row.spec = i + 1 < end ? spec : std::move(spec);
+    row.spec = i + 1 < end ? spec : std::move(spec);  // NOLINT(bugprone-use-after-move): the last
     if (const auto added = store.add_job(row); !added) return added;
     inputs.emplace_back(Submitted{id, std::move(row.spec), submission.held});
     if (what != Fingerprint(0)) inputs.emplace_back(Identified{id, what});

@@ -61,7 +61,7 @@ struct Submission {
   std::vector<std::string> gpu_types = {};     ///< By name, those it accepts; none: any.
   std::vector<std::int64_t> gpu_indices = {};  ///< The GPUs it accepts; none: any.
   std::optional<bool> vram_shrink = {};        ///< Whether its charge may fall, if it was said.
-  std::string share = "";                      ///< How it shares GPUs, as its user said it.
+  std::string share = {};                      ///< How it shares GPUs, as its user said it.
   /// Its numbers in an array: one job for each. None: one job. How many may be at once is in
   /// `spec.conditions`.
   std::vector<std::int64_t> tasks = {};

@@ -55,7 +55,7 @@ void Reasons::note_failure(GpuId gpu, const std::map<JobId, std::string>& told) 
     if (at == std::string::npos && says_who_ended(note)) {
       note += "; " + now;
     } else if (at == std::string::npos) {
-      note = now + (note.empty() ? "" : "; " + note);
+      note.insert(0, note.empty() ? "" : "; ").insert(0, now);
     } else {
       note.replace(at, before->second.size(), now);
     }

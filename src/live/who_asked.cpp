@@ -72,8 +72,8 @@ std::string wish_note(const std::string& who, const std::vector<JobId>& jobs) {
   std::string list;
   for (std::size_t at = 0; at < jobs.size();) {
     const std::size_t first = at;
-    while (++at < jobs.size() && jobs[at].value() == jobs[at - 1].value() + 1) {
-    }
+    ++at;
+    while (at < jobs.size() && jobs[at].value() == jobs[at - 1].value() + 1) ++at;
     list += (list.empty() ? "" : ",") + std::to_string(jobs[first].value());
     if (at - first > 1) list += "-" + std::to_string(jobs[at - 1].value());
   }

@@ -221,7 +221,8 @@ std::string legend(std::span<const Named> lines) {
   std::string svg;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const double x = kLeft + column * static_cast<double>(i % kLegendColumns);
-    const double y = kHeight + kLegendRow * (static_cast<double>(i / kLegendColumns) + 0.5);
+    const std::size_t row = i / kLegendColumns;
+    const double y = kHeight + kLegendRow * (static_cast<double>(row) + 0.5);
     svg += "<line stroke-width=\"3\" " + stroke(i) + " x1=\"" + number(x) + "\" y1=\"" +
            number(y - 3) + "\" x2=\"" + number(x + 16) + "\" y2=\"" + number(y - 3) + "\"/>\n" +
            text_at(x + 21, y + 1, "start", lines[i].name);

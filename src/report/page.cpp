@@ -244,7 +244,9 @@ std::string groups_of(const std::string& label, const Groups& groups) {
 std::string provenance(const RunNames& names) {
   std::string text = "berth " + names.how.version + ", seed " + std::to_string(names.how.seed) +
                      ", load " + shortest(names.how.load);
-  for (const auto& [option, value] : names.how.options) text += ", " + option + " " + value;
+  for (const auto& [option, value] : names.how.options) {
+    text.append(", ").append(option).append(" ").append(value);
+  }
   if (!names.how.trace_sha256.empty()) text += "; trace's SHA-256 " + names.how.trace_sha256;
   return "<p class=\"how\">" + escaped(text) + ".</p>\n";
 }

@@ -72,9 +72,11 @@ std::string placement_of(const Cluster& cluster, const JobResult& job) {
          before = "+") {
       const std::uint32_t first = job.gpus[i].value();
       std::uint32_t last = first;
-      while (++i < job.gpus.size() && job.gpus[i] == GpuId(last + 1) &&
+      ++i;
+      while (i < job.gpus.size() && job.gpus[i] == GpuId(last + 1) &&
              job.gpus[i] < node.end_gpu()) {
         ++last;
+        ++i;
       }
       const std::uint32_t base = node.first_gpu.value();
       text += before + std::to_string(first - base);

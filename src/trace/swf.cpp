@@ -86,11 +86,14 @@ std::string write_swf(const Trace& trace) {
   for (const TraceJob& job : trace.jobs) {
     const std::string gpus = std::to_string(job.spec.request.gpu.count.raw());
     const Duration limit = job.spec.time_limit;
-    text += std::to_string(++number) + " " + std::to_string((job.submit - kStart) / seconds(1)) +
-            " -1 " + whole(job.duration) + " " + gpus + " -1 -1 " + gpus + " " +
-            (limit == kForever ? "-1" : whole(limit)) + " -1 1 " +
-            (job.user.empty() ? "-1" : std::to_string(job.spec.user.value())) +
-            " -1 -1 -1 -1 -1 -1\n";
+    for (const std::string& column :
+         {std::to_string(++number), std::to_string((job.submit - kStart) / seconds(1)),
+          std::string("-1"), whole(job.duration), gpus, std::string("-1 -1"), gpus,
+          limit == kForever ? "-1" : whole(limit), std::string("-1 1"),
+          job.user.empty() ? "-1" : std::to_string(job.spec.user.value())}) {
+      text.append(column).push_back(' ');
+    }
+    text += "-1 -1 -1 -1 -1 -1\n";
   }
   return text;
 }

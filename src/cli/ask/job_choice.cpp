@@ -100,7 +100,8 @@ Expected<std::vector<Json>> chosen_rows(Daemon& daemon, const JobChoice& choice,
     common += "&user=" + std::to_string(user);
   }
   for (const std::string& target : targets_of(choice.typed)) {
-    const auto answer = daemon.get("/v1/jobs?chosen=true" + common + target);
+    const auto answer =
+        daemon.get(std::string("/v1/jobs?chosen=true").append(common).append(target));
     if (!answer) return std::unexpected(answer.error());
     const Json& list = part_of(*answer, "jobs");
     if (!list.is_array()) return fail(ErrorCode::BadData, "berthd answers without a list of jobs");

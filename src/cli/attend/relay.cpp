@@ -149,8 +149,7 @@ void Relay::take(const shim::Frame& frame) {
                      ? shim::Parting::Replaced
                      : shim::Parting::Wished;
       return;
-    case shim::FrameKind::Hello:
-      return;  // it was not asked
+    case shim::FrameKind::Hello:  // it was not asked
     case shim::FrameKind::Detach:
     case shim::FrameKind::Input:
     case shim::FrameKind::InputEnd:

@@ -323,7 +323,7 @@ std::string TopScreen::page(TerminalSize size, const Look& look) {
     std::string line = text.substr(begin, stop - begin);
     if (width < kNarrow) line = cut(line, width);
     const bool is_selected = selected != nullptr && row == at - first_ + 1;
-    if (is_selected && look.colour) line = "\x1b[7m" + line + "\x1b[0m";
+    if (is_selected && look.colour) line.insert(0, "\x1b[7m").append("\x1b[0m");
     if (is_selected && !look.colour) line = ">" + (line.starts_with(' ') ? line.substr(1) : line);
     lines.push_back(std::move(line));
     begin = stop + 1;

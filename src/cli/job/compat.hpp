@@ -20,16 +20,16 @@ namespace berth::cli {
 struct Compat {
   std::vector<std::string> words;  ///< Of `berth`, without its name; none with `state_of`.
   std::vector<std::string> notes;  ///< What was left out.
-  std::string hint = "";           ///< For a person: what goes otherwise than there.
-  std::string after_last = "";     ///< The option, behind the verb, that takes the user's last job.
-  std::string state_of = "";       ///< The job whose spooler_state() is asked for.
+  std::string hint = {};           ///< For a person: what goes otherwise than there.
+  std::string after_last = {};     ///< The option, behind the verb, that takes the user's last job.
+  std::string state_of = {};       ///< The job whose spooler_state() is asked for.
 };
 
 /// What the words are read beside.
 struct Here {
   /// What a script of gflow's is, by its name; empty: nothing.
   std::function<Expected<GflowScript>(const std::string& program)> script_of = {};
-  std::string conda = "";  ///< The conda environment that is active, `$CONDA_DEFAULT_ENV`.
+  std::string conda = {};  ///< The conda environment that is active, `$CONDA_DEFAULT_ENV`.
 };
 
 /// `queue` is tsp, ts or gbatch. Errors: InvalidArgument naming the word and what to say instead.

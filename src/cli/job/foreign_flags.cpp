@@ -36,7 +36,7 @@ struct Foreign {
   std::string_view letter;  ///< `-J`; "" for none.
   std::string_view hint;
   Reads reads = Reads::No;
-  std::string_view here = "";
+  std::string_view here = {};
 };
 
 constexpr std::string_view kOneMachine = "a job is one command on one machine; leave it out";

@@ -164,7 +164,9 @@ Warnings look_at_script(const FilesOfJob& job) {
     for (const char* const mark : {"#BERTH", "#SBATCH"}) {
       const bool has_lines = head.contains("\n" + std::string(mark) + " --");
       if (has_lines && job.is_typed) {
-        return {"'" + script + "' has " + mark + " lines, which count in: berth submit " + script};
+        return {std::string("'").append(script).append("' has ").append(mark).append(
+                    " lines, which count in: berth submit ") +
+                script};
       }
     }
     return {};

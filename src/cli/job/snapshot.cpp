@@ -377,7 +377,8 @@ Expected<Snapshot> take_snapshot(const std::string& folder, const SnapshotRules&
                 .size = selection.size(),
                 .left_out = {selection.left_out().begin(), selection.left_out().end()}};
   for (const std::string& file : made.left_out) {
-    if (done && is_linked(file) && folder + "/" + file != rules.parent) done = copying.link(file);
+    if (done && is_linked(file) && fs::path(folder) / file != rules.parent)
+      done = copying.link(file);
   }
   if (done) return made;
   std::error_code ignored;
@@ -424,8 +425,10 @@ Expected<SubmissionCopy> SubmissionCopy::make(Submission& submission) {
   for (const Json& word : body["command"]) {
     const std::string& text = word.get_ref<const std::string&>();
     if (!moved(text, *folder, "") && !moved(text, typed, "")) continue;
-    copy.warnings_.push_back("--snapshot: " + text +
-                             " names the original, not the copy; name it from " + typed);
+    copy.warnings_.push_back(std::string("--snapshot: ")
+                                 .append(text)
+                                 .append(" names the original, not the copy; name it from ")
+                                 .append(typed));
   }
   return copy;
 }

@@ -59,7 +59,7 @@ void add_names(std::vector<std::string>& names, const Entries& entries) {
 
 std::vector<std::string> values_of(const CLI::Option& option) {
   std::vector<std::string> values;
-  const std::string name = option.get_single_name();
+  const std::string& name = option.get_single_name();
   if (name == "policy" || name == "policies") add_names(values, policies());
   if (name == "place") add_names(values, placers());
   return values;

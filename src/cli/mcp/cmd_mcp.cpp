@@ -394,7 +394,7 @@ int serve(const CommonOptions& common) {
   const std::vector<McpTool> list = tools_of(tools);
   for (std::string line; std::getline(std::cin, line);) {
     if (line.empty()) continue;
-    if (const auto answer = mcp_answer(line, list)) std::cout << *answer << std::endl;
+    if (const auto answer = mcp_answer(line, list)) std::cout << *answer << '\n' << std::flush;
   }
   return std::cout ? 0 : report_failure("standard output: cannot write");
 }

@@ -34,7 +34,7 @@ std::string cut(std::string_view text, std::size_t columns);
 struct Cell {
   std::string text;
   Colour colour = Colour::None;
-  std::string longer = "";  ///< Of the last column, instead of the text where a line has room.
+  std::string longer = {};  ///< Of the last column, instead of the text where a line has room.
 };
 
 enum class Align { Left, Right };

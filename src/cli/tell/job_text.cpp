@@ -31,7 +31,7 @@ Colour colour_of(const Json& job) {
   return waits(job) ? Colour::Yellow : Colour::Green;
 }
 
-std::string or_dash(std::string text) { return text.empty() ? "-" : text; }
+std::string or_dash(std::string text) { return text.empty() ? "-" : std::move(text); }
 
 std::string number_text(const Json& value) { return value.is_number() ? value.dump() : "-"; }
 
@@ -225,7 +225,7 @@ std::string command_text(const Json& command) {
       for (std::size_t at = 0; (at = text.find('\'', at)) != std::string::npos; at += 4) {
         text.replace(at, 1, "'\\''");
       }
-      text = "'" + text + "'";
+      text.insert(0, 1, '\'').push_back('\'');
     }
     line += (line.empty() ? "" : " ") + text;
   }

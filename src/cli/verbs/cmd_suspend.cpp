@@ -20,8 +20,9 @@ Expected<Json> wait_until_suspended(Daemon& daemon, const std::string& job) {
     if (state == "suspended") return answer;
     if (state != "stopping") {
       const std::string reason = printable(text_of(*answer, "reason"));
-      return fail(ErrorCode::Conflict,
-                  "job " + job + ": is " + state + (reason.empty() ? "" : ", " + reason));
+      std::string text = "job ";
+      text.append(job).append(": is ").append(state);
+      return fail(ErrorCode::Conflict, reason.empty() ? text : text + ", " + reason);
     }
     std::this_thread::sleep_for(kPause);
   }

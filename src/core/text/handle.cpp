@@ -129,8 +129,13 @@ Expected<std::vector<Handle>> parse_handles(std::string_view text) {
         handles.empty() ? nullptr : std::get_if<TasksOfArray>(&handles.back().what);
     if (before != nullptr && std::holds_alternative<NumberedJobs>((*one)->what)) {
       const std::string array = std::to_string(before->array.value());
-      return wrong(text, "may mean job " + std::string(part) + " or a task of array " + array +
-                             "; write " + array + "_[1,3] for tasks, and numbers of jobs first");
+      return wrong(text, std::string("may mean job ")
+                             .append(part)
+                             .append(" or a task of array ")
+                             .append(array)
+                             .append("; write ")
+                             .append(array)
+                             .append("_[1,3] for tasks, and numbers of jobs first"));
     }
     handles.push_back(std::move(**one));
   }

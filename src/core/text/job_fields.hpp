@@ -79,25 +79,25 @@ enum class FieldGroup : std::uint8_t { Needs, When, Runs, Failure, Tells, Polici
 enum class FieldVerbs : std::uint8_t { RunAndSubmit, Submit };
 
 struct FieldOption {
-  std::string_view name = "";  ///< `--vram`; or what stands for it; "": nothing does.
-  std::string_view type = "";  ///< Of its value, `SIZE`; "": the option is not made of the row.
+  std::string_view name = {};  ///< `--vram`; or what stands for it; "": nothing does.
+  std::string_view type = {};  ///< Of its value, `SIZE`; "": the option is not made of the row.
   FieldGroup group = FieldGroup::Needs;
   FieldVerbs verbs = FieldVerbs::RunAndSubmit;
-  std::string_view letter = "";  ///< `-o,`.
+  std::string_view letter = {};  ///< `-o,`.
 };
 
 struct JobField {
   std::string_view name;
   FieldKind kind;
   FieldRange range = {};
-  std::string_view fallback = "";  ///< The default, as in doc/openapi.yaml; "": none.
+  std::string_view fallback = {};  ///< The default, as in doc/openapi.yaml; "": none.
   FieldSet set = FieldSet::AtSubmission;
   FieldShown shown = FieldShown::Never;
   FieldMember member = {};
   FieldOption option = {};
   /// In the help; what stands behind a semicolon is of submissions, not of updates.
-  std::string_view meaning = "";
-  std::string_view title = "";  ///< Of its line in `berth show`; "": that is not made of the row.
+  std::string_view meaning = {};
+  std::string_view title = {};  ///< Of its line in `berth show`; "": that is not made of the row.
 };
 
 constexpr bool may_be_changed(const JobField& field) { return field.set != FieldSet::AtSubmission; }
@@ -125,6 +125,8 @@ template <class Value>
 constexpr Value& unboxed(Value& value) {
   return value;
 }
+template <class Value>
+void unboxed(const Value&& value) = delete;  // it would be gone
 template <class Value>
 Value& unboxed(Boxed<Value>& box) {
   return box.edit();

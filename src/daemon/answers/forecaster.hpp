@@ -52,9 +52,9 @@ struct Question {
   Subject about;
   Instant now;
   std::shared_ptr<http::Exchange> exchange;   ///< Gets the answer.
-  std::string note = "";                      ///< Of the job, as its keeper has it.
-  std::string memory_limit = "";              ///< Of one with a berth: what keeps it to its memory.
-  std::string links = "";                     ///< Likewise: what connects its GPUs.
+  std::string note = {};                      ///< Of the job, as its keeper has it.
+  std::string memory_limit = {};              ///< Of one with a berth: what keeps it to its memory.
+  std::string links = {};                     ///< Likewise: what connects its GPUs.
   std::map<GpuId, std::string> foreign = {};  ///< The non-berth processes of GPUs, in words.
   std::set<Wanting> fixed = {};               ///< What the asker cannot change of the job.
   /// The jobs that are looked at, where there are more than kMostJobs; ascending.

@@ -60,7 +60,7 @@ std::span<const Route> routes();
 struct RouteFound {
   const Route* route = nullptr;   ///< Null if there is none.
   std::optional<std::string> id;  ///< What stands for `{id}`.
-  std::string allow = "";         ///< Of a path that has none by this method: those it has.
+  std::string allow = {};         ///< Of a path that has none by this method: those it has.
 };
 RouteFound find_route(std::string_view method, std::string_view path);
 

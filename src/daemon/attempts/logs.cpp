@@ -83,7 +83,7 @@ Logs::~Logs() {
   state_->thread.join();
 }
 
-void Logs::send(std::shared_ptr<http::Exchange> exchange, const std::string& name,
+void Logs::send(const std::shared_ptr<http::Exchange>& exchange, const std::string& name,
                 std::size_t offset, Follow follow) {
   {
     const std::lock_guard lock(state_->mutex);

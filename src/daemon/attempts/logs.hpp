@@ -19,8 +19,8 @@ class Logs {
 
   /// Answers with the file from `offset` on; with UntilEnd goes on as it grows until ended() names
   /// it. A file that is not there yet is empty. From any thread.
-  void send(std::shared_ptr<http::Exchange> exchange, const std::string& name, std::size_t offset,
-            Follow follow);
+  void send(const std::shared_ptr<http::Exchange>& exchange, const std::string& name,
+            std::size_t offset, Follow follow);
   /// Nothing more is written to this file. From any thread.
   void ended(const std::string& name);
 

@@ -89,8 +89,8 @@ Expected<Spare> Spares::spawn() const {
     return io_error("a socket for a shim");
   }
   Spare spare{.pid = 0, .pidfd = {}, .socket = Descriptor(ends[0]), .record = {}, .log = {}};
-  for (auto [file, path] : {std::pair(&spare.record, spare_path(options_.attempts)),
-                            std::pair(&spare.log, spare_path(options_.logs))}) {
+  for (const auto& [file, path] : {std::pair(&spare.record, spare_path(options_.attempts)),
+                                   std::pair(&spare.log, spare_path(options_.logs))}) {
     *file = Descriptor(
         ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!file->is_open()) return io_error(path);

@@ -89,7 +89,7 @@ class Mps {
     uid_t user = 0;
     gid_t group = 0;
     std::vector<gid_t> groups = {};
-    std::string visible = "";
+    std::string visible = {};
     bool is_busy = false;     ///< An errand is under way.
     Descriptor control = {};  ///< A pidfd; none: whether it runs is not known.
   };

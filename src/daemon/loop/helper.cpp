@@ -52,7 +52,8 @@ Expected<HelperProcess> start_helper(
   std::string option(flag);
   std::array<char*, 3> arguments = {name.data(), option.data(), nullptr};
   std::vector<std::string> texts;
-  for (const auto& [key, value] : variables) texts.push_back(key + "=" + value);
+  for (const auto& [key, value] : variables)
+    texts.push_back(std::string(key).append("=").append(value));
   std::vector<char*> environment;
   for (std::string& text : texts) environment.push_back(text.data());
   environment.push_back(nullptr);

@@ -127,7 +127,8 @@ class Audited final : public http::Exchange {
     record_.peer = request.peer;
     record_.request = request.method + " " + request.path;
     for (const auto& [key, value] : request.query) {
-      record_.request += (record_.request.contains('?') ? '&' : '?') + key + "=" + value;
+      record_.request += record_.request.contains('?') ? '&' : '?';
+      record_.request.append(key).append("=").append(value);
     }
     const bool is_submission = request.path == "/v1/jobs";  // holds an environment
     if (!is_submission) record_.asked = without_blanks(request.body);

@@ -62,7 +62,7 @@ Json gpus(const Daemon& daemon) {
     const std::string problem = daemon.watcher().problem(GpuId(gpu));
     const std::string name = gpu_name(cluster, GpuId(gpu));
     if (problem.empty() || problems.contains(name + ": ")) continue;
-    problems += (problems.empty() ? "" : "; ") + name + ": " + problem;
+    problems.append(problems.empty() ? "" : "; ").append(name).append(": ").append(problem);
   }
   const std::string& before = daemon.keeper().kept_cluster();
   if (!problems.empty()) {

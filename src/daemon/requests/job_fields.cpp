@@ -45,7 +45,7 @@ Expected<live::AfterTask> read_dependency(const std::string& key, const Json& va
   if (!value.is_object()) return wrong(key, "must be an object, is " + shown_json(value));
   live::AfterTask after;
   for (const auto& [name, part] : value.items()) {
-    const std::string full = key + "." + name;
+    const std::string full = std::string(key).append(".").append(name);
     if (name == "when") {
       if (auto done = read_word(full, part, after.on.when); !done) {
         return std::unexpected(done.error());

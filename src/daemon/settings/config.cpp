@@ -43,7 +43,7 @@ constexpr ConfigOption kept_in = read_by<read_option<Path...>, Path...>;
 
 /// What stands behind a key of a policy, as a text would have it: a list has colons between.
 std::optional<std::string> key_text(const toml::node& node) {
-  if (const auto text = node.value_exact<std::string>()) return *text;
+  if (auto text = node.value_exact<std::string>()) return text;
   if (const auto number = node.value_exact<std::int64_t>()) return std::to_string(*number);
   if (const auto factor = node.value_exact<double>()) {
     std::ostringstream text;

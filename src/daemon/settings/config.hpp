@@ -24,7 +24,7 @@ inline constexpr std::int64_t kMostUserLimit = 1 << 20;
 struct ConfigRange {
   std::int64_t least = 0;
   std::int64_t most = 0;
-  std::string_view least_amount = "";  ///< Of a duration or a size, as the file has it.
+  std::string_view least_amount = {};  ///< Of a duration or a size, as the file has it.
 };
 
 /// What a key is kept in.

@@ -93,7 +93,7 @@ struct ConfigValue {
     for (const std::string& one : names) {
       const auto number = what == "user" ? number_of_user(one) : number_of_group(one);
       if (number) target.insert(Number(*number));
-      if (!number) warn_of(what + " " + one);
+      if (!number) warn_of(std::string(what).append(" ").append(one));
     }
     return {};
   }

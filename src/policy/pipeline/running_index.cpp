@@ -88,7 +88,7 @@ std::optional<Instant> RunningIndex::next_change() const {
 }
 
 void WorstFirst::push(const std::pair<const std::int64_t, RunningIndex::Alike>& from,
-                      RunningIndex::Alike::const_reverse_iterator at) {
+                      const RunningIndex::Alike::const_reverse_iterator& at) {
   if (at == from.second.rend()) return;
   constexpr Wide kLargest = std::numeric_limits<std::int64_t>::max();
   const Wide major = at->major_at_origin + Wide{from.first} * micros(view_.now());

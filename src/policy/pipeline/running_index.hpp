@@ -123,7 +123,7 @@ class WorstFirst {
   };
   static bool is_better(const Next& a, const Next& b);
   void push(const std::pair<const std::int64_t, RunningIndex::Alike>& from,
-            RunningIndex::Alike::const_reverse_iterator at);
+            const RunningIndex::Alike::const_reverse_iterator& at);
 
   const RunningIndex& index_;
   const ClusterView& view_;
