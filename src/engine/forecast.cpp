@@ -242,10 +242,11 @@ void ForwardRun::stop_here() {
           " s, and to look further ahead takes too long");
 }
 
-/// A policy that looks again now and then ends nobody.
+/// The policy looks again now and then, or often, and nothing ends.
 bool ForwardRun::is_only_looked_at(Instant next) const {
-  return next - first_ > options_.horizon && ends_.empty() && target_ != JobId(0) &&
-         std::ranges::any_of(plans_,
+  if (!ends_.empty() || target_ == JobId(0)) return false;
+  if (next - first_ <= options_.horizon) return steps_ >= options_.most_steps;
+  return std::ranges::any_of(plans_,
                              [](const auto& one) { return one.second.basis == Basis::None; });
 }
 
@@ -260,8 +261,6 @@ bool ForwardRun::find_next() {
     name_what_is_in_the_way();
     give_up("it does not start within the next " + std::to_string(options_.horizon / hours(24)) +
             " days, by what is known now");
-  } else if (steps_ >= options_.most_steps && ends_.empty() && target_ != JobId(0)) {
-    name_the_unplanned();  // the policy looks again often, and nothing ends
   } else if (steps_ >= options_.most_steps) {
     name_what_is_in_the_way();
     give_up("too much happens before it: " + std::to_string(steps_) + " steps were looked at");

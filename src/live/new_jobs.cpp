@@ -118,6 +118,7 @@ Expected<void> add_jobs(journal::Store& store, const Learning& learning, const A
     const JobId id(first.value() + i);
     std::string name = submission.name;
     if (!submission.tasks.empty()) {
+      // NOLINTNEXTLINE(bugprone-use-after-move): it is moved with the last
       ArrayPlace& place = spec.conditions.edit().array;
       place.first = first;
       place.task = submission.tasks[i];
@@ -127,7 +128,7 @@ Expected<void> add_jobs(journal::Store& store, const Learning& learning, const A
     }
     // One copy: the jobs that it waits for may be thousands.
     journal::JobRow row{.job = id, .spec = {}, .submitted = now, .name = name, .command = line};
-    row.spec = i + 1 < end ? spec : std::move(spec);  // NOLINT(bugprone-use-after-move): the last
+    row.spec = i + 1 < end ? spec : std::move(spec);
     if (const auto added = store.add_job(row); !added) return added;
     inputs.emplace_back(Submitted{id, std::move(row.spec), submission.held});
     if (what != Fingerprint(0)) inputs.emplace_back(Identified{id, what});

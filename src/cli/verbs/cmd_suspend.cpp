@@ -22,7 +22,8 @@ Expected<Json> wait_until_suspended(Daemon& daemon, const std::string& job) {
       const std::string reason = printable(text_of(*answer, "reason"));
       std::string text = "job ";
       text.append(job).append(": is ").append(state);
-      return fail(ErrorCode::Conflict, reason.empty() ? text : text + ", " + reason);
+      if (!reason.empty()) text.append(", ").append(reason);
+      return fail(ErrorCode::Conflict, text);
     }
     std::this_thread::sleep_for(kPause);
   }

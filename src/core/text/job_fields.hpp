@@ -123,10 +123,8 @@ constexpr void set_counted(Number& target, std::int64_t count) {
 
 template <class Value>
 constexpr Value& unboxed(Value& value) {
-  return value;
+  return value;  // NOLINT(bugprone-return-const-ref-from-parameter): a member of what the caller has
 }
-template <class Value>
-void unboxed(const Value&& value) = delete;  // it would be gone
 template <class Value>
 Value& unboxed(Boxed<Value>& box) {
   return box.edit();
