@@ -123,7 +123,7 @@ constexpr void set_counted(Number& target, std::int64_t count) {
 
 template <class Value>
 constexpr Value& unboxed(Value& value) {
-  return value;  // NOLINT(bugprone-return-const-ref-from-parameter): a member of what the caller has
+  return value;  // NOLINT(bugprone-return-const-ref-from-parameter): a member
 }
 template <class Value>
 Value& unboxed(Boxed<Value>& box) {
