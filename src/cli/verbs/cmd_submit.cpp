@@ -77,7 +77,9 @@ Expected<void> take_input(JobOptions& job, const Caller& caller) {
   }
   if (std::ferror(stdin) != 0) return fail(ErrorCode::Io, "stdin: cannot be read");
   std::vector<std::string> arguments = std::exchange(job.command, {});
-  if (arguments.empty() && text.empty()) return std::unexpected(command_words({}, {}).error());
+  // In a loop that reads a list, a command that is empty by mistake must not run the list.
+  const bool is_meant = !arguments.empty() || text.starts_with("#!");
+  if (!is_meant) return std::unexpected(command_words({}, {}).error());
   if (!arguments.empty()) arguments.erase(arguments.begin());
   const auto warnings = take_script(job, text, arguments, caller);
   if (!warnings) return std::unexpected(warnings.error());

@@ -72,6 +72,27 @@ TEST_F(Verbs, SubmitPrintsJsonAndTakesACommandWithoutDashes) {
             Json::parse(R"(["python","t.py","--vram","3"])"));
 }
 
+TEST_F(Verbs, SubmitTakesAScriptFromItsInput) {
+  daemon_.answer("POST /v1/jobs", {{.status = 201, .body = R"({"id":7,"state":"queued"})"}});
+  const auto submit = [&](std::vector<std::string> arguments, const std::string& text) {
+    arguments.insert(arguments.begin(), "submit");
+    Program program(std::move(arguments), options());
+    program.type(text);
+    program.end_input();
+    return program.wait();
+  };
+  EXPECT_EQ(submit({}, "#!/bin/sh\n#BERTH --vram 2G\ndate\n").out, "7\n");
+  const Json body = Json::parse(daemon_.take("POST /v1/jobs").body);
+  EXPECT_EQ(body.at("command"),
+            Json::parse(R"(["/bin/sh","-c","#!/bin/sh\n#BERTH --vram 2G\ndate\n","stdin"])"));
+  EXPECT_EQ(body.at("vram_bytes"), std::int64_t{2} << 30);
+  EXPECT_EQ(submit({"-", "--lr", "1"}, "date\n").out, "7\n");
+  EXPECT_EQ(Json::parse(daemon_.take("POST /v1/jobs").body).at("command"),
+            Json::parse(R"(["/bin/sh","-c","date\n","stdin","--lr","1"])"));
+  EXPECT_EQ(submit({}, "rm -r x\n").err, "berth: no command; give it after --\n")
+      << "the rest of a list that a loop reads";
+}
+
 TEST_F(Verbs, SubmitRefusesWhatMakesNoSense) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"submit", "--vram", "0", "true"}, "berth: --vram 0: is not a size"},
