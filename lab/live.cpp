@@ -128,6 +128,9 @@ class LiveRun {
     for (std::size_t place = 0; place < fates_.size(); ++place) {
       std::ifstream file(begun_file(place));
       const auto lines = std::count(std::istreambuf_iterator<char>(file), {}, '\n');
+      if (lines == 0 && fates_[place].state == "done") {
+        return fail(ErrorCode::Io, begun_file(place) + ": has no line, though its job has ended");
+      }
       fates_[place].programs = static_cast<int>(lines);
     }
     return {};
