@@ -17,11 +17,8 @@ constexpr std::size_t kMostLooks = kMostInStep / 2;
 
 /// Its user states no memory, it never ran, and what it is charged is less than this.
 bool could_learn(const Job& job, Bytes learned) {
-  const GpuRequest& gpu = job.spec.request.gpu;
-  const bool states_none =
-      gpu.vram == Bytes(0) && gpu.sharing != Sharing::Alone && gpu.count > GpuCount(0);
-  return states_none && !holds_berth(job.state) && job.first_start == kNever &&
-         job.spec.vram_estimate < learned;
+  return leaves_memory_open(job.spec.request.gpu) && !holds_berth(job.state) &&
+         job.first_start == kNever && job.spec.vram_estimate < learned;
 }
 
 /// Nothing where the latest peak teaches nothing new: what was learned before was told before.
@@ -48,7 +45,7 @@ void LateMemory::look_for_jobs(const ClusterView& view, const journal::Store& st
     const auto& [user, what] = program;
     const auto peaks = store.peaks_of(user, what, kMostPeaks);
     const auto learned = peaks ? learned_now(*peaks) : std::nullopt;
-    if (!learned) continue;
+    if (!learned || !has_gpu_for(*learned, view.cluster())) continue;
     known_[program] = *learned;
     most[user] = std::max(most[user], *learned);
   }

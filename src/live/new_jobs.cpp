@@ -49,6 +49,15 @@ Expected<void> note_arrival(journal::Store& store, const Arrival& arrival, std::
 
 }  // namespace
 
+bool leaves_memory_open(const GpuRequest& gpu) {
+  return gpu.vram == Bytes(0) && gpu.sharing != Sharing::Alone && gpu.count > GpuCount(0);
+}
+
+bool has_gpu_for(Bytes learned, const Cluster& cluster) {
+  return std::ranges::any_of(
+      cluster.gpus(), [&](const GpuSpec& one) { return learned + one.context < one.capacity; });
+}
+
 Lessons Learning::lessons() const {
   return {.runs = view_.past_runs(),
           .fewest = static_cast<std::size_t>(rules_.learn_run_times_after)};
@@ -64,9 +73,7 @@ JobSpec Learning::with_estimate(const Submission& submission) const {
 
 Bytes Learning::memory_of(const Submission& submission, std::size_t index) const {
   const JobSpec& spec = submission.spec;
-  const GpuRequest& gpu = spec.request.gpu;
-  const bool states_none = gpu.vram == Bytes(0) && gpu.sharing != Sharing::Alone;
-  if (!rules_.learn_memory || gpu.count == GpuCount(0) || !states_none) return spec.vram_estimate;
+  if (!rules_.learn_memory || !leaves_memory_open(spec.request.gpu)) return spec.vram_estimate;
   const auto task =
       submission.tasks.empty() ? std::nullopt : std::optional(submission.tasks[index]);
   const Fingerprint what = memory_fingerprint_of(submission.command, task);
@@ -74,10 +81,7 @@ Bytes Learning::memory_of(const Submission& submission, std::size_t index) const
   const auto peaks = store_.peaks_of(spec.user, what, kMostPeaks);
   const auto learned = peaks ? memory_from(*peaks) : std::nullopt;
   if (!learned) return spec.vram_estimate;
-  const bool fits = std::ranges::any_of(view_.cluster().gpus(), [&](const GpuSpec& one) {
-    return *learned + one.context < one.capacity;
-  });
-  return fits ? *learned : Bytes(0);
+  return has_gpu_for(*learned, view_.cluster()) ? *learned : Bytes(0);
 }
 
 Expected<void> note_ended(JobSpec& spec, const ClusterView& view, const journal::Store& store) {

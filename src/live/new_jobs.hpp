@@ -88,6 +88,11 @@ inline std::size_t tasks_in_step(const Submission& submission) {
   return std::max<std::size_t>(1, kMostInStep / cost_of_job(submission));
 }
 
+/// What is learned may be charged: its user states none, and shares its GPUs.
+bool leaves_memory_open(const GpuRequest& gpu);
+/// As much was learned, and a GPU has it.
+bool has_gpu_for(Bytes learned, const Cluster& cluster);
+
 /// What jobs that ended teach of new ones. Its parts outlive it.
 class Learning {
  public:

@@ -158,7 +158,7 @@ void World::make_estimates() {
   Rng rng(options_.seed, 7);
   for (std::size_t i = 0; i < jobs_.size(); ++i) {
     if (rng.one_in(2)) continue;
-    const Duration estimate = seconds(rng.between(1, 5000));  // as arguments, in any order
+    const Duration estimate = seconds(rng.between(1, 5000));  // here: compilers order arguments
     at(jobs_[i].submit + seconds(rng.between(0, 2000)), Estimated{JobId(i + 1), estimate, 1});
   }
 }

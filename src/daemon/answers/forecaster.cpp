@@ -331,22 +331,13 @@ Json ends_json(const std::vector<PredictedEnd>& ends) {
 }
 
 /// Has every key, so that a reader need not check which are there.
-/// What its user wants it to end by, and when it is likely to.
-struct WishedEnd {
-  Instant deadline = kNever;
-  Duration run_time = kForever;
-};
-WishedEnd wished_end_of(const JobSpec& spec) {
-  return {.deadline = spec.deadline, .run_time = spec.estimate};
-}
-
 /// Few policies go by it; so that it will be missed is to be seen.
-void add_deadline(Json& json, const WishedEnd& wish) {
-  if (wish.deadline == kNever) return;
-  json["deadline_at"] = instant_json(wish.deadline);
+void add_deadline(Json& json, const JobSpec& spec) {
+  if (spec.deadline == kNever) return;
+  json["deadline_at"] = instant_json(spec.deadline);
   const Json& start = json["predicted_start_at"];
-  if (!start.is_number() || wish.run_time == kForever) return;
-  json["expected_end_at"] = start.get<double>() + static_cast<double>(micros(wish.run_time)) / 1e6;
+  if (!start.is_number() || spec.estimate == kForever) return;
+  json["expected_end_at"] = start.get<double>() + static_cast<double>(micros(spec.estimate)) / 1e6;
 }
 
 Json blank(std::string_view policy) {
@@ -621,11 +612,11 @@ http::Response Forecaster::why(Engine engine, JobId job, const Waiting& waiting,
     return {.status = 200, .body = to_body(json)};
   }
   const bool may_teach = is_new(*engine.view().find(job));
-  const WishedEnd wished = wished_end_of(engine.view().find(job)->spec);
+  const JobSpec spec = engine.view().find(job)->spec;
   ForwardRun run = run_of(std::move(engine), question, Ends::AsPredicted);
   if (!look_ahead(json, run, waiting, stop)) return ending();
   if (const auto made = made_of(run.forecast(), run.first()); made && may_teach) note(job, *made);
-  add_deadline(json, wished);
+  add_deadline(json, spec);
   speak_of_place(json, job, run.forecast(), waiting);
   if (state == JobState::Queued && !question.is_beyond)
     json["hints"] = adviser(waiting, stop).of_job(job, run.forecast());
@@ -713,7 +704,7 @@ http::Response Forecaster::dry_run(Engine engine, const Waiting& waiting,
   }
   if (!look_ahead(json, run, waiting, stop)) return ending();
   add_dry_run(json, run.forecast(), run.first());
-  add_deadline(json, wished_end_of(std::get<Wish>(waiting.question.about).spec));
+  add_deadline(json, std::get<Wish>(waiting.question.about).spec);
   const Wish& wish = std::get<Wish>(waiting.question.about);
   if (!wish.held && !waiting.question.is_beyond)
     json["hints"] = adviser(waiting, stop).of_wish(wish.spec, run.forecast());
