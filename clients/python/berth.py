@@ -136,17 +136,34 @@ def _words(command):
             for word in ([command] if alone else command)]
 
 
-def _sendable(variables):
-    """The variables less those that are not UTF-8, as of `berth submit`."""
-    import warnings
-    sendable = {}
+def sendable(variables, tell):
+    """The variables less those that are not UTF-8, as of `berth submit`; `tell` is called with a
+    sentence for each of these."""
+    sound = {}
     for name, value in variables.items():
         if is_utf8("%s=%s" % (name, value)):
-            sendable[name] = value
+            sound[name] = value
         else:
-            warnings.warn("the variable %s is left out: it is not UTF-8" % ascii(name),
-                          stacklevel=3)
-    return sendable
+            tell("the variable %s is left out: it is not UTF-8" % ascii(name))
+    return sound
+
+
+def _warn(sentence):
+    import warnings
+    warnings.warn(sentence, stacklevel=4)
+
+
+LIMITS = ("as", "core", "cpu", "data", "fsize", "memlock", "nofile", "nproc", "rss", "stack")
+
+
+def own_ulimits(names=LIMITS):
+    """The limits (`ulimit`) of this process, as BERTH_ULIMIT, which a job's environment takes them
+    along by, has them."""
+    import resource
+    soft = {name: resource.getrlimit(getattr(resource, "RLIMIT_" + name.upper()))[0]
+            for name in names}
+    return ",".join("%s=%s" % (name, "unlimited" if value == resource.RLIM_INFINITY else value)
+                    for name, value in soft.items())
 
 
 def submit(command, vram=None, gpus=None, directory=None, environment=None, **more):
@@ -155,11 +172,12 @@ def submit(command, vram=None, gpus=None, directory=None, environment=None, **mo
     class_ (short, medium, long, service), time_limit_seconds, retries, share (now, patient,
     never), exclusive, held, array (as "1-100%8": then it is all of them; see Job.tasks())."""
     words = _words(command)
-    surroundings = _sendable(os.environ if environment is None else environment)
+    surroundings = sendable(os.environ if environment is None else environment, _warn)
+    limits = {"BERTH_ULIMIT": own_ulimits()}
     body = {
         "command": words,
         "directory": os.fspath(directory or os.getcwd()),
-        "environment": ["%s=%s" % item for item in surroundings.items()],
+        "environment": ["%s=%s" % item for item in {**limits, **surroundings}.items()],
     }
     if gpus is not None:
         body["gpus"] = gpus

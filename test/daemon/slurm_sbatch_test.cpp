@@ -48,6 +48,23 @@ TEST_F(SbatchOfSlurm, ASignalWithBLeavesTheScriptsChildrenAlone) {
       "batch\n5\n");
 }
 
+TEST_F(SbatchOfSlurm, AJobHasTheLimitsOfItsShell) {
+  expect("ulimit -S -n 201; sbatch -Q -W -o out --wrap='ulimit -S -n'; cat out", "201\n");
+  expect(
+      "ulimit -S -n 202; sbatch -Q -W -o out --propagate=RLIMIT_NOFILE,core "
+      "--wrap='ulimit -S -n'; cat out",
+      "202\n");
+  expect("ulimit -S -n 203; srun bash -c 'ulimit -S -n'", "203\n");
+  expect("ulimit -S -n 204; berth run bash -c 'ulimit -S -n'", "204\n");
+  const Ran none = bash(
+      "ulimit -S -n 205; sbatch -Q -W -o out --propagate=NONE "
+      "--wrap='ulimit -S -n'; cat out");
+  EXPECT_THAT(none.out, testing::MatchesRegex("[0-9]+\n"));
+  EXPECT_NE(none.out, "205\n");
+  expect_error("sbatch --propagate=files --wrap=true",
+               "sbatch: error: --propagate=files is not valid.");
+}
+
 TEST_F(SbatchOfSlurm, TheScriptIsAFileWhileItRuns) {
   expect(
       "sbatch -Q -W -o out --wrap='exec 9>lock; basename $0; head -c 9 $0'; cat out;"

@@ -18,7 +18,9 @@
 namespace berth::shim::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(Job, LeavesItsOutputAndItsRecord) {
   Daemon daemon;
@@ -151,6 +153,25 @@ TEST(Job, RunsWhereAndHowItWasTold) {
   order.arguments.insert(order.arguments.end(), {"zero", "a b", ""});
   daemon.run(order);
   EXPECT_EQ(daemon.log(), "/\n0027\na b||2\n");
+}
+
+TEST(Job, HasTheLimitsOfWhoSubmittedItUpToItsHardOnes) {
+  Daemon daemon;
+  Order order = daemon.shell("ulimit -S -n; ulimit -S -c; ulimit -S -f; ulimit -H -n; env");
+  order.environment = {"A=1", "BERTH_ULIMIT=nofile=200,core=0,fsize=unlimited,no=1,cpu=x",
+                       "BERTH_ULIMITS=2"};
+  rlimit files{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &files), 0);
+  daemon.run(order);
+  EXPECT_TRUE(daemon.log().starts_with("200\n0\nunlimited\n" + std::to_string(files.rlim_max)))
+      << daemon.log();
+  EXPECT_THAT(daemon.log(), AllOf(HasSubstr("\nA=1\n"), HasSubstr("\nBERTH_ULIMITS=2\n"),
+                                  Not(HasSubstr("BERTH_ULIMIT="))));
+
+  Daemon more;
+  order.environment = {"BERTH_ULIMIT=nofile=" + std::to_string(files.rlim_max + 1)};
+  more.run(order);
+  EXPECT_TRUE(more.log().starts_with(std::to_string(files.rlim_max) + "\n")) << more.log();
 }
 
 TEST(Job, InheritsNothingButItsStreams) {

@@ -93,7 +93,7 @@ power= | quiet
 prefer= | quiet
 priority=
 profile= | quiet
-propagate? | warns a job has the limits of berthd's sessions; set them in the script
+propagate?
 qos= q
 quiet Q
 reboot | refused nothing restarts the machine
@@ -422,6 +422,17 @@ def variables(command, options, name, directory, is_array):
     return told
 
 
+def ulimits(command, options):
+    """BERTH_ULIMIT by --propagate, which is ALL unless given."""
+    words = (options.get("propagate") or "ALL").split(",")
+    names = [re.sub("^rlimit_", "", word.strip().lower()) for word in words]
+    if any(name not in berth.LIMITS + ("all", "none") for name in names):
+        raise Usage("%s: error: --propagate=%s is not valid." % (command, options["propagate"]))
+    if "all" in names or "none" in names:
+        names = berth.LIMITS if names[0] == "all" else ()
+    return {"BERTH_ULIMIT": berth.own_ulimits(names)} if names else {}
+
+
 def environment(command, options, told):
     export = options.get("export", "ALL")
     words = export.split(",") if export else []
@@ -443,13 +454,11 @@ def environment(command, options, told):
         typed = {word.partition("=")[0] for word in words}
         kept["BERTH_SET"] = ",".join(mark for mark in kept["BERTH_SET"].split(",")
                                      if mark.partition(":")[0] not in typed)
+    kept.update(ulimits(command, options))
     kept.update(told)
-    pairs = ["%s=%s" % pair for pair in kept.items()]
-    for pair in pairs:
-        if not berth.is_utf8(pair):
-            print("%s: the variable %s is left out: it is not UTF-8"
-                  % (command, ascii(pair.partition("=")[0])), file=sys.stderr)
-    return [pair for pair in pairs if berth.is_utf8(pair)]
+    sound = berth.sendable(
+        kept, lambda sentence: print("%s: %s" % (command, sentence), file=sys.stderr))
+    return ["%s=%s" % pair for pair in sound.items()]
 
 
 def here(command):

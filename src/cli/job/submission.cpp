@@ -34,6 +34,7 @@
 #include "core/text/saving_text.hpp"
 #include "core/text/words.hpp"
 #include "shim/inherited.hpp"
+#include "shim/ulimits.hpp"
 
 namespace berth::cli {
 
@@ -505,6 +506,7 @@ Expected<Caller> this_caller() {
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     caller.environment.emplace_back(*entry);
   }
+  set_variable(caller.environment, std::string(shim::kBerthUlimit) + "=" + shim::own_ulimits());
   std::error_code failed;
   caller.directory = std::filesystem::current_path(failed).string();
   if (failed) return fail(ErrorCode::Io, "the working directory: " + failed.message());

@@ -44,7 +44,7 @@ void add_update_options(CLI::App& verb, JobOptions& options);
 
 /// The surroundings of the submitting process, which the job inherits.
 struct Caller {
-  std::vector<std::string> environment;  ///< `NAME=value`.
+  std::vector<std::string> environment;  ///< `NAME=value`; its limits too (shim/ulimits.hpp).
   std::string directory;
   mode_t umask = 022;
   Instant now = kStart;  ///< Since 1970.

@@ -36,7 +36,8 @@ const std::vector<ManualText>& texts() {
        kJobCode,
        "berth-attach(1), berth-submit(1), berth-why(1)"},
       {"submit",
-       "Queues a job and prints its number. The job runs in the folder, environment and umask of "
+       "Queues a job and prints its number. The job runs in the folder, environment, umask and "
+       "limits (ulimit) of "
        "the caller, and its output is in berth logs.\n\n"
        "If the command is a script, its #BERTH lines are options, and #SBATCH lines where berth "
        "has an equal. Without a command, a script that begins with #! is read from standard "

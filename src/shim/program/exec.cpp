@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "shim/ulimits.hpp"
+
 namespace berth::shim {
 
 namespace {
@@ -59,7 +61,11 @@ void run_by_shell(const std::string& path, const Vectors& vectors) {
 }  // namespace
 
 Vectors vectors_of(const Order& order) {
-  return {.arguments = pointers_to(order.arguments), .environment = pointers_to(order.environment)};
+  Vectors vectors{.arguments = pointers_to(order.arguments),
+                  .environment = pointers_to(order.environment)};
+  std::erase_if(vectors.environment,
+                [](const char* variable) { return variable != nullptr && is_ulimit(variable); });
+  return vectors;
 }
 
 int exec_program(const Order& order, const Vectors& vectors) {

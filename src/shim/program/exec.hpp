@@ -7,7 +7,8 @@
 
 namespace berth::shim {
 
-/// Arguments and environment as execve wants them. Made before the fork; the order must outlive it.
+/// Arguments and environment as execve wants them, without BERTH_ULIMIT (ulimits.hpp). Made before
+/// the fork; the order must outlive it.
 struct Vectors {
   std::vector<char*> arguments;
   std::vector<char*> environment;

@@ -11,12 +11,14 @@
 #include <array>
 #include <cerrno>
 #include <string>
+#include <vector>
 
 #include "posix/keyring.hpp"
 #include "shim/proc.hpp"
 #include "shim/program/exec.hpp"
 #include "shim/program/io.hpp"
 #include "shim/program/user.hpp"
+#include "shim/ulimits.hpp"
 
 namespace berth::shim {
 
@@ -30,6 +32,7 @@ struct Plan {
   pid_t shim;
   User user;
   Vectors vectors;
+  std::vector<Ulimit> ulimits;
   struct {
     Failure failure;
     int cgroup_error = 0;
@@ -92,6 +95,7 @@ Failure become_job(const Plan& plan) {
   umask(order.umask);
   if (const Failure failure = write_go(plan); failure.step != Step::None) return failure;
   if (const Failure failure = become(plan.user); failure.step != Step::None) return failure;
+  take_ulimits(plan.ulimits);
   take_keyring();
   die_with(plan.shim);
   if (chdir(order.directory.c_str()) != 0) return failed(Step::Directory);
@@ -128,6 +132,7 @@ Attempted<Launched> launch(const Order& order, const JobEnds& ends, int attempt_
             .shim = getpid(),
             .user = user_of(order),
             .vectors = vectors_of(order),
+            .ulimits = ulimits_of(order.environment),
             .told = {}};
   const pid_t pid =
       clone(run_job, job_stack.data() + job_stack.size(), CLONE_VM | CLONE_VFORK | SIGCHLD, &plan);

@@ -11,6 +11,7 @@
 #include "cli/fake_daemon.hpp"
 #include "cli/program.hpp"
 #include "cli/tell/job_pages.hpp"
+#include "shim/ulimits.hpp"
 
 namespace berth {
 namespace {
@@ -58,6 +59,10 @@ TEST_F(Verbs, SubmitPostsTheJobAndPrintsItsNumber) {
   Json body = Json::parse(request.body);
   EXPECT_TRUE(body.at("umask").is_number_integer());
   body.erase("umask");
+  Json& environment = body.at("environment");
+  const Json own = environment.at(2);
+  environment.erase(2);
+  EXPECT_EQ(own, std::string(shim::kBerthUlimit) + "=" + shim::own_ulimits());
   EXPECT_EQ(body, Json::parse(R"({"command":["sh","-c","exit 3","--","--json"],
       "directory":"/tmp","environment":["PATH=/usr/bin:/bin","BERTH_SOCKET=)" +
                               daemon_.socket() + R"(","A=b"],

@@ -1,0 +1,41 @@
+// The limits (`ulimit`) of the process that submits a job, which the job has too, as it would
+// behind a plain shell, task-spooler or sbatch.
+//
+// They travel in the job's environment, as Slurm's do, and the shim takes them out of it:
+// `BERTH_ULIMIT=core=0,nofile=65536,stack=unlimited`. A job's hard limits are those of berthd's
+// jobs, which bound the soft ones that it asks for.
+#pragma once
+
+#include <sys/resource.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace berth::shim {
+
+inline constexpr std::string_view kBerthUlimit = "BERTH_ULIMIT";
+
+struct Ulimit {
+  __rlimit_resource_t resource;
+  rlim_t soft;
+
+  bool operator==(const Ulimit&) const = default;
+};
+
+/// The value of BERTH_ULIMIT for this process: its soft limits.
+std::string own_ulimits();
+
+/// What a value of BERTH_ULIMIT says. Left out: names that are unknown, and what is no number.
+std::vector<Ulimit> ulimits_in(std::string_view text);
+
+/// What an environment says.
+std::vector<Ulimit> ulimits_of(const std::vector<std::string>& environment);
+
+/// Sets what this process may set. Allocates nothing: for a process about to exec.
+void take_ulimits(const std::vector<Ulimit>& ulimits);
+
+/// Whether a variable `NAME=value` is BERTH_ULIMIT.
+bool is_ulimit(std::string_view variable);
+
+}  // namespace berth::shim
