@@ -32,6 +32,7 @@ constexpr std::int64_t kSnapshot = 5;
 constexpr std::int64_t kPrograms = 6;
 constexpr std::int64_t kMoreArguments = 7;
 constexpr std::int64_t kMoreEnvironment = 8;
+constexpr std::int64_t kErrorsApart = 9;  // nothing follows
 
 constexpr std::size_t kLong = std::size_t{2} << 10;    ///< Arguments whose programs are noted.
 constexpr std::size_t kFirst = std::size_t{32} << 10;  ///< Words beside what else is said.
@@ -158,9 +159,11 @@ std::string encode(const Command& command) {
   codec::put(out, command);
   put_attach(out, command.attach);
   const bool is_optional = command.attach && command.attach->optional;
+  const bool has_errors_apart = command.attach && command.attach->errors_apart;
   const bool has_parts = command.processes != 0 || command.warning || command.notice ||
-                         is_optional || !command.snapshot.empty() || command.programs ||
-                         !command.more_arguments.empty() || !command.more_environment.empty();
+                         is_optional || has_errors_apart || !command.snapshot.empty() ||
+                         command.programs || !command.more_arguments.empty() ||
+                         !command.more_environment.empty();
   if (has_parts || !command.output.empty()) out.text(command.output);
   if (command.processes != 0) {
     out.integer(kProcesses);
@@ -175,6 +178,7 @@ std::string encode(const Command& command) {
     codec::put(out, *command.notice);
   }
   if (is_optional) out.integer(kOptionalAttach);
+  if (has_errors_apart) out.integer(kErrorsApart);
   if (!command.snapshot.empty()) {
     out.integer(kSnapshot);
     out.text(command.snapshot);
@@ -226,6 +230,10 @@ Expected<Command> decode_command(std::string_view bytes) {
         break;
       case kMoreEnvironment:
         codec::get(in, command.more_environment);
+        break;
+      case kErrorsApart:
+        if (!command.attach) return no_such_bytes(bytes, "command");
+        command.attach->errors_apart = true;
         break;
       case kOptionalAttach:
         if (!command.attach) return no_such_bytes(bytes, "command");

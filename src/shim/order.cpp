@@ -34,7 +34,8 @@ static auto before_words(AnOrder& v) {
 template <class AnOrder>
 static auto after_words(AnOrder& v) {
   return std::tie(v.directory, v.user, v.group, v.groups, v.umask, v.log_cap, v.grace_millis,
-                  v.cgroup, v.keeps_cgroup, v.attach, v.save_signal, v.save_grace_millis, v.output);
+                  v.cgroup, v.keeps_cgroup, v.attach, v.errors_apart, v.save_signal,
+                  v.save_grace_millis, v.output);
 }
 static auto members(Order& v) {
   return std::tuple_cat(before_words(v), std::tie(v.arguments, v.environment), after_words(v));

@@ -18,7 +18,7 @@
 namespace berth::shim {
 
 /// Version of order and events; a daemon only orders shims of its own build, so it must be equal.
-inline constexpr int kOrderFormat = 1;
+inline constexpr int kOrderFormat = 2;
 
 /// Where the input and output of an attended job go: `berth run` or `berth attach` listens there.
 struct Attach {
@@ -27,6 +27,9 @@ struct Attach {
   std::uint16_t rows = 24;
   std::uint16_t columns = 80;
   bool optional = false;  ///< The job starts and goes on without it, too.
+  /// With a pty: standard error has a pipe of its own. Only of the client that begins the job: it is
+  /// sent with the order, and not with the request of one that comes later.
+  bool errors_apart = false;
 };
 
 /// Everything about one attempt. Sent as one packet together with two descriptors (SCM_RIGHTS):
@@ -48,6 +51,7 @@ struct Order {
   std::string cgroup;                 ///< Folder of a cgroup v2 made for the attempt; "" for none.
   bool keeps_cgroup = false;          ///< The daemon removes the cgroup, not the shim.
   std::optional<Attach> attach;
+  bool errors_apart = false;           ///< As of `attach`.
   std::int32_t save_signal = 0;        ///< Tells it to save its state; 0: it does not by itself.
   std::int64_t save_grace_millis = 0;  ///< From then to SIGTERM.
   std::string output = {};  ///< A file of the user's that its output also goes to; "" for none.

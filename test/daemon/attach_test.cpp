@@ -136,6 +136,37 @@ TEST_F(AttachTest, ASignalToTheClientThatNoKeySentEndsTheClientAlone) {
   EXPECT_EQ(rig_.wait_end(id)["exit_code"], 3);
 }
 
+/// The terminal gives the key to the job alone, and a shell leaves a loop by its own signal.
+TEST_F(AttachTest, CtrlCThatEndsAJobEndsTheScriptThatRanItToo) {
+  rig_.folder().write("waits", "echo ready; exec sleep 60");
+  rig_.folder().write("sweep", "for i in 1 2; do berth run --gpus 0 sh waits; done; echo after\n");
+  const auto script = terminal("bash sweep", "'ready|\x03'");
+  EXPECT_THAT(script.out, HasSubstr("code -2"));
+  EXPECT_THAT(script.out, testing::Not(HasSubstr("after")));
+  EXPECT_EQ(rig_.wait_end(1)["exit_code"], 128 + SIGINT);
+  EXPECT_EQ(rig_.request("GET", "/v1/jobs/2").status, 404);
+
+  rig_.folder().write("sweep.py",
+                      "import subprocess\nfor i in 1, 2:\n"
+                      "    subprocess.run(['berth', 'run', '--gpus', '0', 'sh', 'waits'])\n");
+  const auto python = terminal("python3 sweep.py", "'ready|\x03'");
+  EXPECT_THAT(python.out, HasSubstr("KeyboardInterrupt"));
+  EXPECT_EQ(rig_.wait_end(2)["exit_code"], 128 + SIGINT);
+  EXPECT_EQ(rig_.request("GET", "/v1/jobs/3").status, 404);
+}
+
+TEST_F(AttachTest, AtATerminalErrorsGoWhereTheyAreSentAndTheRestIsATerminals) {
+  rig_.folder().write("speaks",
+                      "test -t 0 && test -t 1 && echo out; echo error >&2; kill -SEGV $$");
+  rig_.folder().write("line", "berth run --gpus 0 sh speaks 2>err.log\n");
+  const auto ran = terminal("sh line", "");
+  EXPECT_THAT(ran.out, HasSubstr("out\r\n"));
+  EXPECT_THAT(ran.out, testing::Not(HasSubstr("error")));
+  EXPECT_THAT(ran.out, HasSubstr("code 139"));
+  EXPECT_EQ(test::run_program("/bin/cat", {rig_.folder().path().string() + "/err.log"}).out,
+            "error\nberth: job 1: exit 139 (SIGSEGV): Segmentation fault\n");
+}
+
 /// Once the client's own setting of the terminal stopped it again, and nothing of the job was seen.
 TEST_F(AttachTest, AClientThatIsStoppedWhileItWaitsGoesOnInTheBackground) {
   const int first = rig_.submit(test::kUntilGo, test::kNoGpus);

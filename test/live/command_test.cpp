@@ -34,6 +34,10 @@ TEST(Command, ComesBackAsItWas) {
     EXPECT_EQ(decoded->attach.has_value(), command.attach.has_value());
   }
   EXPECT_EQ(decode_command(encode(full()))->attach->columns, 65535);
+  Command apart = full();
+  apart.attach->errors_apart = true;
+  EXPECT_TRUE(decode_command(encode(apart))->attach->errors_apart);
+  EXPECT_FALSE(apart == full());
 }
 
 Command of(uid_t user, std::vector<std::string> arguments) {

@@ -417,6 +417,21 @@ TEST(Terminal, IsOneOnAllStreams) {
   EXPECT_EQ(daemon.log(), heard.output);
 }
 
+/// `berth run python t.py 2>err.log`.
+TEST(Terminal, LeavesErrorsToAStreamOfTheirOwnWhereTheyGoElsewhere) {
+  Daemon daemon;
+  Client client(daemon.folder() / "s");
+  Order order = on_terminal(daemon, client,
+                            "test -t 0 && test -t 1 && ! test -t 2 && echo out; "
+                            "echo error >&2");
+  order.errors_apart = true;
+  daemon.start(order);
+  client.accept();
+  const Client::Heard heard = client.rest();
+  EXPECT_EQ(heard.output, "out\r\n");
+  EXPECT_EQ(heard.error, "error\n");
+}
+
 TEST(Terminal, IsResized) {
   Daemon daemon;
   Client client(daemon.folder() / "s");

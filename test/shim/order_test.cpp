@@ -27,6 +27,7 @@ Order full_order() {
       .attach =
           Attach{
               .socket = "/run/s", .terminal = true, .rows = 50, .columns = 65535, .optional = true},
+      .errors_apart = true,
       .save_signal = 10,
       .save_grace_millis = 60'000,
       .output = "logs/42.out"};
@@ -58,6 +59,7 @@ TEST(Order, ArrivesAsItWasSent) {
   EXPECT_EQ(got->attach->rows, sent.attach->rows);
   EXPECT_EQ(got->attach->columns, sent.attach->columns);
   EXPECT_EQ(got->attach->optional, sent.attach->optional);
+  EXPECT_EQ(got->errors_apart, sent.errors_apart);
 }
 
 TEST(Order, IsRefusedCutAnywhere) {
@@ -85,7 +87,7 @@ TEST(Order, IsRefusedInAnotherFormat) {
   out.integer(kOrderFormat + 1);
   const auto order = decode_order(out.bytes());
   ASSERT_FALSE(order);
-  EXPECT_EQ(order.error().message, "order: format 2, this shim knows 1");
+  EXPECT_EQ(order.error().message, "order: format 3, this shim knows 2");
 }
 
 TEST(Order, IsRefusedWhereNoProcessCanBeMadeOfIt) {

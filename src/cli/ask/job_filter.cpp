@@ -58,7 +58,8 @@ bool JobFilter::takes(const Json& job) const {
     if (!user || !users.contains(static_cast<std::uint32_t>(*user))) return false;
   }
   if (!states.empty() && !states.contains(text_of(job, "state"))) return false;
-  const std::string name = text_of(job, "name");
+  const std::string own = text_of(job, "name");
+  const std::string name = own.empty() ? text_of(job, "command_line") : own;  // as lists show it
   const auto task = integer_of(job, "array_task");
   const std::string_view array =
       array_name(name, {.task = task.value_or(0), .tasks = task ? 1 : 0});

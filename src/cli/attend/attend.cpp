@@ -172,6 +172,7 @@ Json attach_body(const Place& place) {
     const TerminalSize size = size_of(STDOUT_FILENO);
     attach["rows"] = size.rows;
     attach["columns"] = size.columns;
+    if (isatty(STDERR_FILENO) == 0) attach["errors_apart"] = true;  // as with 2>err.log
   }
   return attach;
 }
@@ -193,6 +194,7 @@ class Attendance {
   Attended stay() {
     while (!outcome_) turn();
     leave_terminal();
+    outcome_->had_keys = had_keys_ && is_foreground(STDIN_FILENO);
     return *outcome_;
   }
   /// The job as it ended; null if that is not known.
@@ -297,6 +299,7 @@ class Attendance {
     typed_ahead_.clear();
     if (!is_terminal) return;
     raw_ = keys_come(TerminalMode::Keys::Raw);
+    had_keys_ = true;
     narrator_.set_raw(true);
     relay_->send_size(size_of(STDOUT_FILENO));
   }
@@ -610,8 +613,17 @@ class Attendance {
     if (text_of(final_, "state") == "done" && note.contains("left behind")) {
       return note + "; a script that ends with `wait` waits for what it began";
     }
-    const bool has_cause = text_of(final_, "state") == "failed" && !note.starts_with("log capped");
+    const bool has_failed = text_of(final_, "state") == "failed";
+    if (has_failed && note.empty() && exit_code_) return words_of_signal(*exit_code_);
+    const bool has_cause = has_failed && !note.starts_with("log capped");
     return has_cause ? note : ending(final_);
+  }
+
+  /// As shells say it, but for what a key or a reader that is gone did.
+  static std::string words_of_signal(int code) {
+    const std::string name = signal_of_code(code);
+    if (name.empty() || name == "SIGINT" || name == "SIGPIPE") return "";
+    return exit_text(code) + ": " + sigdescr_np(code - 128);
   }
 
   /// Output that was lost on the way is a failure, however the job ended.
@@ -623,6 +635,7 @@ class Attendance {
   JobWatch watch_;
   std::optional<Relay> relay_;
   std::unique_ptr<TerminalMode> raw_;
+  bool had_keys_ = false;  ///< The keys of the terminal went to the job.
   Input input_ = Input::Open;
   bool job_has_terminal_ = true;
   std::optional<Posting> cancelling_;

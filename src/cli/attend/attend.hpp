@@ -22,6 +22,7 @@ struct Attended {
   int code = 0;
   bool was_taken = false;    ///< The daemon has the job.
   bool broken_pipe = false;  ///< Its reader is gone: end as SIGPIPE ends a program.
+  bool had_keys = false;     ///< In front of a terminal, of which the job got the keys.
 };
 
 /// `--detach-keys`.

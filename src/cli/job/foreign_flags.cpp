@@ -42,9 +42,15 @@ struct Foreign {
 constexpr std::string_view kOneMachine = "a job is one command on one machine; leave it out";
 constexpr std::string_view kGpuMemory = "say --vram SIZE, as 10G: memory on each GPU";
 constexpr std::string_view kEvents = "say --notify ADDRESS and --notify-on start,end,fail";
+constexpr std::string_view kTerminal =
+    "berth run gives the job a terminal where there is one; leave it out";
+constexpr std::string_view kWhich = "say --gpu-index GPUS for which, --gpus N for how many";
 constexpr std::string_view kUsers = "users share by weights, which berthd's configuration has";
 
 constexpr auto kForeign = std::to_array<Foreign>({
+    // docker, before sbatch's -i
+    {"-it", "", kTerminal},
+    {"-ti", "", kTerminal},
     // sbatch
     {"--job-name", "-J", "say --name NAME", Reads::Same, "--name"},
     {"--time", "-t",
@@ -100,6 +106,15 @@ constexpr auto kForeign = std::to_array<Foreign>({
     {"--dependency", "-d", "say --after-ok, --after-any or --after-notok JOBS", Reads::Dependency},
     {"--begin", "-b", "say --begin TIME, as +2h", Reads::Same, "--begin"},
     // gflow, pueue, task-spooler, docker
+    {"--pty", "", kTerminal},
+    {"--interactive", "", kTerminal},
+    {"--tty", "", kTerminal},
+    {"--background", "", "say berth submit: it does not wait"},
+    {"--detach", "", "say berth submit: it does not wait"},
+    {"--follow", "-f", "berth run shows what the job writes; berth logs -f JOB follows another"},
+    {"--device", "", kWhich},
+    {"--devices", "", kWhich},
+    {"--gpu-ids", "", kWhich},
     {"--gpu-memory", "", kGpuMemory},
     {"--gpu-mem", "", kGpuMemory},
     {"--gpumem", "", kGpuMemory},

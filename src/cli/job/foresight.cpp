@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <filesystem>
 #include <iterator>
 #include <optional>
@@ -44,6 +45,24 @@ std::string head_of(const fs::path& path) {
   std::array<char, 4096> bytes{};
   const ssize_t got = file.is_open() ? ::read(file.number(), bytes.data(), bytes.size()) : 0;
   return std::string(bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+}
+
+/// `#BERTH` or `#SBATCH`, where its lines have options; "" for any other text.
+std::string_view mark_in(const std::string& head) {
+  for (const std::string_view mark : {"#BERTH", "#SBATCH"}) {
+    const std::string line = std::string(mark) + " --";
+    if (head.starts_with(line) || head.contains("\n" + line)) return mark;
+  }
+  return "";
+}
+
+/// Options that would be left out without a word; "" where there are none.
+std::string fault_of_options(const std::string& head) {
+  const std::string_view mark = mark_in(head);
+  if (mark.empty() || head.starts_with("#!")) return "";
+  return "has " + std::string(mark) +
+         " lines, which count only in a script whose first line says what runs it; let it begin "
+         "with #!/bin/bash";
 }
 
 /// `; say python3 x.py, or chmod +x x.py`
@@ -94,6 +113,9 @@ Expected<Warnings> look_at_path(const FilesOfJob& job) {
   const bool is_text = !head.empty() && !head.starts_with("#!") && !head.starts_with("\x7f") &&
                        head.find('\0') == std::string::npos;
   if (!is_text) return Warnings{};
+  if (const std::string fault = fault_of_options(head); !fault.empty()) {
+    return unfit("the command's " + name + fault);
+  }
   return Warnings{"the command's " + name +
                   "is a text whose first line does not begin with #!; /bin/sh runs it" +
                   way_out(program_of(job), "")};
@@ -131,18 +153,24 @@ std::string way_by_shell(const std::string& word) {
          word + " ...'";
 }
 
+std::string name_of_program(const std::vector<std::string>& command) {
+  return command.empty() ? "" : command.front().substr(command.front().rfind('/') + 1);
+}
+
+bool is_interpreter(const std::vector<std::string>& command) {
+  constexpr auto kInterpreters = std::to_array<std::string_view>(
+      {"python", "python3", "bash", "sh", "zsh", "Rscript", "julia", "node", "perl", "ruby"});
+  return std::ranges::find(kInterpreters, name_of_program(command)) != kInterpreters.end();
+}
+
 /// The file that python, bash and the like are to run: `t.py` of `python -u t.py`; "" where none is
 /// to be seen.
 std::string script_of(const std::vector<std::string>& command) {
-  constexpr auto kInterpreters = std::to_array<std::string_view>(
-      {"python", "python3", "bash", "sh", "zsh", "Rscript", "julia", "node", "perl", "ruby"});
   constexpr auto kEndings = std::to_array<std::string_view>(
       {".py", ".sh", ".bash", ".R", ".r", ".jl", ".js", ".pl", ".rb"});
   constexpr auto kAlone = std::to_array<std::string_view>(
       {"-u", "-O", "-OO", "-B", "-I", "-E", "-s", "-S", "-x", "-e", "-l", "-v", "-ex", "-eu"});
-  if (command.empty()) return "";
-  const std::string program = command.front().substr(command.front().rfind('/') + 1);
-  if (std::ranges::find(kInterpreters, program) == kInterpreters.end()) return "";
+  if (!is_interpreter(command)) return "";
   const auto is_alone = [&](const std::string& word) {
     return std::ranges::find(kAlone, word) != kAlone.end();
   };
@@ -154,6 +182,22 @@ std::string script_of(const std::vector<std::string>& command) {
   return is_script ? *first : "";
 }
 
+/// A file that this process has open, and the job will not: bash's `<(...)` is one. The three
+/// standard streams are the job's too, but others.
+std::string own_file_in(const std::vector<std::string>& command) {
+  for (const std::string& word : command) {
+    for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+      if (!word.starts_with(folder)) continue;
+      int number = 0;
+      const char* const end = word.data() + word.size();
+      const auto read = std::from_chars(word.data() + folder.size(), end, number);
+      const bool is_number = read.ec == std::errc() && read.ptr == end;
+      if (is_number && number > 2 && ::fcntl(number, F_GETFD) >= 0) return word;
+    }
+  }
+  return "";
+}
+
 Warnings look_at_script(const FilesOfJob& job) {
   const std::string script = script_of(job.command);
   if (script.empty()) return {};
@@ -161,15 +205,12 @@ Warnings look_at_script(const FilesOfJob& job) {
   if (mode_of(path)) {
     // Of `submit ./job.sh` they were read: the interpreter is not the user's word then.
     const std::string head = head_of(path);
-    for (const char* const mark : {"#BERTH", "#SBATCH"}) {
-      const bool has_lines = head.contains("\n" + std::string(mark) + " --");
-      if (has_lines && job.is_typed) {
-        return {std::string("'").append(script).append("' has ").append(mark).append(
-                    " lines, which count in: berth submit ") +
-                script};
-      }
-    }
-    return {};
+    const std::string_view mark = mark_in(head);
+    if (mark.empty() || !job.is_typed) return {};
+    const std::string begins = head.starts_with("#!") ? "" : ", once it begins with #!/bin/bash";
+    return {std::string("'").append(script).append("' has ").append(mark).append(
+                " lines, which count in: berth submit ") +
+            script + begins};
   }
   if (errno != ENOENT && errno != ENOTDIR) return {};
   return {"'" + script + "' is not there in '" + job.directory +
@@ -192,6 +233,9 @@ Expected<Warnings> look_in_path(const FilesOfJob& job) {
   const fs::path here = fs::path(job.directory) / program_of(job);
   if (const auto mode = mode_of(here); mode && S_ISREG(*mode)) {
     const std::string head = head_of(here);
+    if (const std::string fault_inside = fault_of_options(head); !fault_inside.empty()) {
+      return unfit("'" + program_of(job) + "' " + fault_inside);
+    }
     const std::string way = way_out(program_of(job), head);
     const bool may_run = ::access(here.c_str(), X_OK) == 0 || way.empty();
     return unfit(fault + (may_run
@@ -249,7 +293,19 @@ Expected<Warnings> look_at_output(const FilesOfJob& job) {
 
 }  // namespace
 
+bool reads_program_from_input(const std::vector<std::string>& command) {
+  if (!is_interpreter(command)) return false;
+  if (command.size() == 1) return true;
+  const bool is_shell = name_of_program(command).ends_with("sh");
+  return command[1] == "-" || command[1] == "/dev/stdin" || (is_shell && command[1] == "-s");
+}
+
 Expected<std::vector<std::string>> look_ahead(const FilesOfJob& job) {
+  if (const std::string file = own_file_in(job.command); !file.empty()) {
+    return unfit("'" + file +
+                 "' is open in this shell alone, as <(...) makes it: the job cannot read it; write "
+                 "a file, and name that");
+  }
   const bool is_path = program_of(job).find('/') != std::string::npos;
   auto of_program = is_path ? look_at_path(job) : look_in_path(job);
   if (!of_program) return of_program;

@@ -21,4 +21,8 @@ struct FilesOfJob {
 /// an output that is a folder or lies in something that is none.
 Expected<std::vector<std::string>> look_ahead(const FilesOfJob& job);
 
+/// True for an interpreter that is to read its program from its standard input: `bash -s`,
+/// `python3 -`, `python3`.
+bool reads_program_from_input(const std::vector<std::string>& command);
+
 }  // namespace berth::cli

@@ -29,16 +29,6 @@ bool is_regular(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
-bool is_in_path(const std::string& name) {
-  const char* const variable = std::getenv("PATH");
-  std::istringstream folders(variable == nullptr ? "" : variable);
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    const std::string path = (folder.empty() ? "." : folder) + "/" + name;
-    if (is_regular(path) && ::access(path.c_str(), X_OK) == 0) return true;
-  }
-  return false;
-}
-
 /// The start of a file that begins with `#!`; nothing for others.
 std::optional<std::string> head_of_script(const std::string& path) {
   if (!is_regular(path)) return std::nullopt;
@@ -116,6 +106,11 @@ Expected<std::vector<std::string>> translated(const ScriptLine& line,
   std::vector<std::string> words;
   for (std::size_t i = 0; i < line.words.size(); ++i) {
     const std::string& word = line.words[i];
+    if (!word.starts_with('-')) {
+      warnings.push_back(line.where + "#SBATCH: '" + word +
+                         "' is left out: it is no option; a value with blanks needs quotes");
+      continue;
+    }
     const bool is_long = word.starts_with("--");
     const std::size_t equals = is_long ? word.find('=') : word.npos;
     std::string option = is_long ? word.substr(0, equals) : word.substr(0, 2);
@@ -217,13 +212,23 @@ const TakesText* takes_text(const std::vector<std::string>& interpreter) {
 /// `'python train.py'` is the name of no program.
 std::optional<Error> whole_line(const std::vector<std::string>& command, const std::string& path) {
   const std::string& word = command.front();
-  if (command.size() > 1 || !word.contains(' ') || is_regular(path)) return std::nullopt;
-  return Error{
-      ErrorCode::InvalidArgument,
-      "'" + word + "': no such program; leave out the quotes, or say -- bash -c '" + word + "'"};
+  if (!word.contains(' ') || is_regular(path)) return std::nullopt;
+  const std::string by_shell = command.size() > 1 ? "" : ", or say -- bash -c '" + word + "'";
+  return Error{ErrorCode::InvalidArgument,
+               "'" + word + "': no such program; leave out the quotes" + by_shell};
 }
 
 }  // namespace
+
+bool is_in_path(const std::string& name) {
+  const char* const variable = std::getenv("PATH");
+  std::istringstream folders(variable == nullptr ? "" : variable);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::string path = (folder.empty() ? "." : folder) + "/" + name;
+    if (is_regular(path) && ::access(path.c_str(), X_OK) == 0) return true;
+  }
+  return false;
+}
 
 void fill_in(JobOptions& into, JobOptions from) {
   for (auto& [option, value] : from.typed) {

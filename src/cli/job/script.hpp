@@ -10,6 +10,9 @@
 
 namespace berth::cli {
 
+/// Whether a name without a slash is that of a program in this process's PATH.
+bool is_in_path(const std::string& name);
+
 /// If the command is a script, fills in the options that were not typed: from its #BERTH lines,
 /// then from its #SBATCH lines, of two the later. Lines count up to the first that is no comment. A
 /// script of this folder is found without `./`, and one that is not executable is given to the

@@ -13,6 +13,7 @@
 #include <iterator>
 #include <span>
 
+#include "cli/ask/job_filter.hpp"
 #include "cli/job/begin_time.hpp"
 #include "cli/job/foreign_flags.hpp"
 #include "cli/job/foresight.hpp"
@@ -363,6 +364,24 @@ Expected<std::string> directory_of(const JobOptions& options, const Caller& call
 /// Mail to the caller on this machine.
 std::string own_address() { return facts_here("").user + "@localhost"; }
 
+/// `me` and the name of an account mean mail to them, as Slurm's --mail-user does.
+std::string address_of(const std::string& typed) {
+  if (typed == "me") return own_address();
+  const bool is_word = typed.find_first_of("@/: ") == std::string::npos;
+  const bool is_number = typed.find_first_not_of("0123456789") == std::string::npos;
+  if (!is_word || is_number || is_in_path(typed) || !user_number(typed)) return typed;
+  return typed + "@localhost";
+}
+
+/// A word that nothing can be sent by.
+std::string fault_of_address(const std::string& to) {
+  const bool is_word = to.find_first_of("@/: ") == std::string::npos;
+  if (!is_word || to.empty() || is_in_path(to)) return "";
+  return "--notify " + to +
+         " may reach nobody: it is no mail address, no user of this machine and "
+         "no program";
+}
+
 /// A script's own name is in what was typed: now its interpreter may stand before it.
 std::string name_of_job(const JobOptions& options, const JobOptions& typed) {
   if (options["--name"] || typed.command.empty()) return options["--name"].value_or("");
@@ -524,6 +543,11 @@ Expected<Submission> submission_of(const JobOptions& typed, const Caller& caller
   if (!left_out) return std::unexpected(left_out.error());
   made.warnings = std::move(*left_out);
   if (options["--notify-on"] && !options["--notify"]) options["--notify"] = own_address();
+  if (options["--notify"]) {
+    options["--notify"] = address_of(*options["--notify"]);
+    const std::string fault = fault_of_address(*options["--notify"]);
+    if (!fault.empty()) made.warnings.push_back(fault);
+  }
   if (options["--output"]) {
     options["--output"] =
         filled_pattern(*options["--output"], facts_here(name_of_job(options, typed)));
@@ -541,8 +565,8 @@ Expected<Submission> submission_of(const JobOptions& typed, const Caller& caller
       return variable.starts_with("SLURM_");
     });
   }
-  std::ranges::move(warnings_of_habits(options, environment), std::back_inserter(made.warnings));
   if (auto failed = set_typed(environment, options, caller)) return std::unexpected(*failed);
+  std::ranges::move(warnings_of_habits(options, environment), std::back_inserter(made.warnings));
   auto foreseen = look_ahead({.directory = *directory,
                               .command = options.command,
                               .output = options["--output"].value_or(""),

@@ -129,7 +129,7 @@ constexpr auto kElsewhere = std::to_array<Elsewhere>({
     {"unhold", "release"}, {"unpause", "release"}, {"continue", "resume"}, {"edit", "update"},
     {"modify", "update"},  {"simulate", "sim"},    {"monitor", "top"},     {"htop", "top"},
     {"retry", "submit"},   {"restart", "submit"},  {"rerun", "submit"},    {"resubmit", "submit"},
-    {"requeue", "submit"},
+    {"requeue", "submit"}, {"smi", "gpus"},        {"gpustat", "gpus"},    {"nvtop", "top"},
 });
 
 std::string suggestion(std::string_view typed) {
@@ -336,7 +336,7 @@ int run_verb(std::span<char* const> words, const Verb* verb) {
 /// `berth help VERB` is `berth VERB --help`.
 int help(std::span<char* const> words) {
   std::string option = "--help";
-  if (words.empty()) {
+  if (words.empty() || std::string_view(words.front()) == "help") {
     std::array<char*, 1> all = {option.data()};
     return run_verb(all, nullptr);
   }

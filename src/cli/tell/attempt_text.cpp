@@ -31,7 +31,7 @@ std::string why_over(const Json& attempt) {
   const std::string words = ending({{"state", outcome}, {"note", note}});
   if (!words.empty()) return words;
   const auto code = integer_of(attempt, "exit_code");
-  const std::string end = code ? "exit " + std::to_string(*code) : outcome;
+  const std::string end = code ? exit_text(*code) : outcome;
   return end + (note.empty() ? "" : ": " + note);
 }
 

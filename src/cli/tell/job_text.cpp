@@ -4,7 +4,9 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <ctime>
 #include <utility>
 
@@ -34,6 +36,12 @@ Colour colour_of(const Json& job) {
 std::string or_dash(std::string text) { return text.empty() ? "-" : std::move(text); }
 
 std::string number_text(const Json& value) { return value.is_number() ? value.dump() : "-"; }
+
+/// `139 (SIGSEGV)`.
+std::string code_text(const Json& code) {
+  constexpr std::string_view kExit = "exit ";
+  return code.is_number_integer() ? exit_text(code.get<std::int64_t>()).substr(kExit.size()) : "-";
+}
 
 std::string label_of(const Json& job) {
   const std::string name = text_of(job, "name");
@@ -192,7 +200,7 @@ std::string why_of(const Json& job, double now, StartForm form) {
   }
   const std::string state = text_of(job, "state");
   if (state != "failed" && state != "done") return ending(job);
-  const std::string exit = code && *code != 0 ? "exit " + std::to_string(*code) : "";
+  const std::string exit = code && *code != 0 ? exit_text(*code) : "";
   const std::string peak = short_size(part_of(job, "peak_bytes"));
   if (state == "done" && note.empty() && peak != "-") return "peak " + peak;
   return printable(exit + (exit.empty() || note.empty() ? "" : ": ") + note);
@@ -462,10 +470,9 @@ std::string failed_lines(const Json& failed, const Look& look) {
     const auto code = integer_of(job, "exit_code");
     const bool has_code = text_of(job, "state") == "failed" && code && *code != 0;
     const std::string note = printable(text_of(job, "note"));
-    table.add(
-        {{printable(handle_of(job))},
-         {printable(text_of(job, "state")), Colour::Red},
-         {has_code ? "exit " + std::to_string(*code) + (note.empty() ? "" : ": " + note) : note}});
+    table.add({{printable(handle_of(job))},
+               {printable(text_of(job, "state")), Colour::Red},
+               {has_code ? exit_text(*code) + (note.empty() ? "" : ": " + note) : note}});
   }
   return table.text(look);
 }
@@ -480,7 +487,7 @@ std::string array_page(const Json& array, double now, const Look& look) {
   page.line("tasks", counts_text(array));
   page.line("of these", printable(text_of(array, "tasks_note")));
   page.line("note", printable(text_of(array, "note")));
-  page.line("exit code", number_text(part_of(array, "exit_code")));
+  page.line("exit code", code_text(part_of(array, "exit_code")));
   page.line("at once", number_text(part_of(array, "array_at_once")));
   page.line("next task", printable(text_of(array, "reason")));
   page.line("next start", start_text(array, now, StartForm::Interval));
@@ -508,7 +515,7 @@ std::string job_page(const Json& job, double now, const Look& look) {
   page.line("directory", printable(text_of(job, "directory")));
   page.line("user", user_of(job));
   page.line("state", printable(text_of(job, "state")), colour_of(job));
-  page.line("exit code", number_text(part_of(job, "exit_code")));
+  page.line("exit code", code_text(part_of(job, "exit_code")));
   page.line("reason", has_ended(job) ? "" : printable(text_of(job, "reason")));
   page.line("start", start_text(job, now, StartForm::Interval));
   page.line("note",
@@ -536,6 +543,19 @@ std::string limit_text(const Json& job) {
 }
 
 }  // namespace
+
+std::string signal_of_code(std::int64_t code) {
+  constexpr std::int64_t kBase = 128;
+  constexpr std::int64_t kLast = 31;  // those of real time have no names
+  if (code <= kBase || code > kBase + kLast) return "";
+  const char* const name = sigabbrev_np(static_cast<int>(code - kBase));
+  return name == nullptr ? "" : "SIG" + std::string(name);
+}
+
+std::string exit_text(std::int64_t code) {
+  const std::string signal = signal_of_code(code);
+  return "exit " + std::to_string(code) + (signal.empty() ? "" : " (" + signal + ")");
+}
 
 std::string ending(const Json& job) {
   const std::string state = text_of(job, "state");

@@ -45,6 +45,11 @@ std::string job_page(const Json& job, double now, const Look& look);
 /// `GPU 0`, `GPUs 0, 1`, or "" for none.
 std::string gpu_list(const Json& gpus);
 
+/// The signal of a code by which shells tell of one, as `SIGSEGV` of 139; "" of any other code.
+std::string signal_of_code(std::int64_t code);
+/// `exit 3`, `exit 139 (SIGSEGV)`.
+std::string exit_text(std::int64_t code);
+
 /// Why an ended job ended where its exit code does not say it: `out of GPU memory`; else "".
 std::string ending(const Json& job);
 

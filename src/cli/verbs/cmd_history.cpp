@@ -159,7 +159,7 @@ void add_history(CLI::App& app, Action& chosen) {
                    "List this many at most, the latest. [50, with --since all]")
       ->check(CLI::PositiveNumber);
   verb->add_option("-u,--user", arguments->users, "Only jobs of this user, by name or number.");
-  verb->add_flag("--mine", arguments->mine, "Only your own jobs.");
+  verb->add_flag("--mine,--me", arguments->mine, "Only your own jobs.");
   verb->add_option("-s,--state", arguments->states, "Only jobs that ended so: failed,oom.");
   verb->add_option("--name", arguments->names, "Only jobs with a name like this: train-*.");
   verb->add_flag("--csv", arguments->csv, "Print comma-separated values.");

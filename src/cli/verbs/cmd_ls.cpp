@@ -153,9 +153,10 @@ int list(const LsArguments& arguments, const JobFilter& filter, const Look& look
     if (const auto done = pages.live(); !done) return report_failure(done.error().message);
   }
   const std::string cut = cut_text(arguments, listed, pages);
-  listed = 0;
-  if (code == 0 && wants_ended && filter.wants_ended()) {
-    const auto done = arguments.most > 0 ? pages.latest_ended(arguments.most) : pages.ended();
+  const bool has_room = arguments.most == 0 || listed < arguments.most;
+  if (code == 0 && has_room && wants_ended && filter.wants_ended()) {
+    const auto done =
+        arguments.most > 0 ? pages.latest_ended(arguments.most - listed) : pages.ended();
     if (!done) return report_failure(done.error().message);
   }
   if (code == 0) code = (*writer)->finish();

@@ -51,7 +51,11 @@ int run_job(const RunArguments& arguments) {
   // As any program ends whose reader is gone, or that Ctrl-C ends: by it a shell knows to leave a
   // loop. Ignored only where this process was started so.
   if (attended.broken_pipe) std::raise(SIGPIPE);
-  if (attended.code == kInterrupted) std::raise(SIGINT);
+  if (attended.code != kInterrupted) return attended.code;
+  // A terminal gives Ctrl-C to all that are in front of it: the script, make or Python program that
+  // ran this. It was the job alone that got it here.
+  if (attended.had_keys) ::kill(0, SIGINT);
+  std::raise(SIGINT);
   return attended.code;
 }
 

@@ -10,6 +10,8 @@
 
 #include "cli/ask/daemon.hpp"
 #include "cli/job/dag.hpp"
+#include "cli/job/foresight.hpp"
+#include "cli/job/script.hpp"
 #include "cli/job/snapshot.hpp"
 #include "cli/job/submission.hpp"
 #include "cli/print/files.hpp"
@@ -95,6 +97,11 @@ int submit(SubmitArguments& arguments) {
       return report_usage(taken.error().message);
     }
   }
+  if (reads_program_from_input(arguments.job.command)) {
+    report_failure("'" + arguments.job.command.front() +
+                   "' would read its program from standard input, of which a job that is queued "
+                   "has none; say berth submit - <job.sh, or berth run");
+  }
   auto made = submission_of(arguments.job, *caller);
   if (!made) return report_usage(made.error().message);
   for (const std::string& warning : made->warnings) report_failure(warning);
@@ -113,7 +120,11 @@ int submit(SubmitArguments& arguments) {
     report_failure("job " + std::to_string(*integer_of(*answer, "id")) + " has the key '" +
                    printable(key) + "' already; nothing is submitted");
   }
-  return print(arguments.common.json ? json_text(*answer) : told_text(*answer, *daemon));
+  const int code = print(arguments.common.json ? json_text(*answer) : told_text(*answer, *daemon));
+  if (code != 0) {  // who tries again would have it twice
+    report_failure("job " + std::to_string(*integer_of(*answer, "id")) + " is queued all the same");
+  }
+  return code;
 }
 
 /// Cancels what a file's earlier jobs became, so that all of them run or none does.

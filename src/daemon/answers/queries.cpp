@@ -87,7 +87,7 @@ Expected<Page> parse_page(const http::Request& request) {
 Expected<Wanted> parse_wanted(const http::Request& request) {
   const auto all = query_flag(request, "all");
   if (!all) return std::unexpected(all.error());
-  Wanted wanted{.own = UserId(request.peer.user), .among = *all ? Among::All : Among::Live};
+  Wanted wanted{.own = UserId(request.peer.user), .among = *all ? Among::Batch : Among::Live};
   for (const auto& [key, value] : request.query) {
     if (key == "jobs") {
       auto handles = parse_handles(value);

@@ -27,7 +27,8 @@ constexpr int kCancelledCode = 137;
 constexpr std::size_t kMostReasons = 16;
 constexpr std::size_t kMostNamed = 8;  ///< Jobs that a reason names.
 
-/// `14:01:44`, with the day where it is another: in the machine's zone.
+/// `14:01:44 CET`, with the day where it is another: in the zone of the machine, which may not be
+/// that of who reads it.
 std::string local_text(Instant at, Instant now) {
   const auto seconds_of = [](Instant when) { return micros(when) / 1'000'000; };
   const std::time_t then = seconds_of(at);
@@ -38,7 +39,8 @@ std::string local_text(Instant at, Instant now) {
   ::localtime_r(&today, &parts_now);
   const bool is_today = parts.tm_yday == parts_now.tm_yday && parts.tm_year == parts_now.tm_year;
   std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), is_today ? "%H:%M:%S" : "%Y-%m-%d %H:%M:%S", &parts);
+  std::strftime(text.data(), text.size(), is_today ? "%H:%M:%S %Z" : "%Y-%m-%d %H:%M:%S %Z",
+                &parts);
   return text.data();
 }
 

@@ -16,12 +16,20 @@ std::string digits_of(JobId job) { return std::to_string(job.value()); }
 JobId one_above(JobId job) { return JobId(job.value() + 1); }
 
 KnownJob known_of(const Job& job) {
-  return {.id = job.id, .place = job.spec.conditions->array, .user = job.spec.user, .lives = true};
+  return {.id = job.id,
+          .place = job.spec.conditions->array,
+          .user = job.spec.user,
+          .lives = true,
+          .submitted = job.submitted};
 }
 
 KnownJob known_of(const journal::JobRow& row) {
   if (row.is_damaged) return {.id = row.job};
-  return {.id = row.job, .place = row.spec.conditions->array, .user = row.spec.user};
+  return {.id = row.job,
+          .place = row.spec.conditions->array,
+          .user = row.spec.user,
+          .submitted = row.submitted,
+          .ended = row.end ? row.end->at : kNever};
 }
 
 }  // namespace
@@ -94,16 +102,22 @@ Expected<bool> Selection::advance(const std::function<bool()>& has_time) {
 Expected<void> Selection::look() {
   if (!std::exchange(has_begun_, true)) return begin();
   if (!walks_.empty()) return walk_on();
-  if (!has_found_ && before_) return look_for_ended();
+  if (before_ && (!has_found_ || wanted_.among == Among::Batch)) return look_for_ended();
   if (!has_found_ && !wanted_.handles.empty()) return stands_for_nothing(nothing());
   go_to_next();
   return {};
 }
 
 void Selection::go_to_next() {
+  if (wanted_.among == Among::Batch && !names_of_batch_.empty()) {
+    std::ranges::sort(chosen_.begin() + static_cast<std::ptrdiff_t>(chosen_before_), chosen_.end());
+  }
+  chosen_before_ = chosen_.size();
   ++at_;
   has_begun_ = has_found_ = false;
   before_.reset();
+  batch_from_ = kNever;
+  names_of_batch_.clear();
 }
 
 Expected<void> Selection::stands_for_nothing(const Error& why) {
@@ -173,7 +187,7 @@ Expected<void> Selection::begin(const JobsNamed& name) {
   std::set<UserId> users = wanted_.users;
   if (users.empty()) users.insert(wanted_.own);
   walks_.push_back({.next = JobId(0), .last = kLastJob, .users = std::move(users), .name = &name});
-  if (wanted_.among == Among::All) before_ = one_above(kLastJob);
+  if (wanted_.among != Among::Live) before_ = one_above(kLastJob);
   return {};
 }
 
@@ -231,16 +245,32 @@ Expected<void> Selection::visit(const KnownJob& job, const Walk& walk) {
   const std::string& pattern = walk.name->pattern;
   const auto array = job.array();
   const bool is_array = array && is_like(array_name(*name, job.place), pattern);
-  if (is_array && wanted_.among == Among::All) {
+  if (!is_array && !is_like(*name, pattern)) return {};
+  note_batch(job, is_array ? array_name(*name, job.place) : *name);
+  if (is_array && wanted_.among != Among::Live) {
     walks_.back().next = one_above(array->last);
     take_whole(*array);
-  } else if (is_array || is_like(*name, pattern)) {
+  } else {
     take(job.id);
   }
   return {};
 }
 
-/// One of the jobs that have ended, from the latest on.
+void Selection::note_batch(const KnownJob& job, std::string_view name) {
+  batch_from_ = std::min(batch_from_, job.submitted);
+  const auto [first, is_new] = names_of_batch_.try_emplace(std::string(name), job.submitted);
+  first->second = std::min(first->second, job.submitted);
+}
+
+/// A name is used again: a job of it that had ended before the next was submitted was another try.
+bool Selection::is_of_batch(const KnownJob& job, const std::string& name) const {
+  if (!has_found_) return true;
+  const auto same = names_of_batch_.find(name);
+  if (same != names_of_batch_.end()) return job.ended >= same->second;
+  return later(job.ended, kBetweenOfBatch) >= batch_from_;
+}
+
+/// One of the jobs that have ended, from the latest on: from the one that was submitted last.
 Expected<void> Selection::look_for_ended() {
   const std::set<UserId> users =
       wanted_.users.empty() ? std::set<UserId>{wanted_.own} : wanted_.users;
@@ -253,15 +283,25 @@ Expected<void> Selection::look_for_ended() {
   }
   const KnownJob& job = **known;
   before_ = job.id;
+  if (has_found_ && job.user && later(job.submitted, kLongestBatch) < batch_from_) {
+    before_.reset();
+    return {};
+  }
   if (!job.user || !users.contains(*job.user)) return {};
   const auto name = shown_name_of(job);
   if (!name) return std::unexpected(name.error());
   const std::string& pattern = std::get<JobsNamed>(wanted_.handles[at_].what).pattern;
   const auto array = job.array();
-  if (array && is_like(array_name(*name, job.place), pattern)) {
+  const std::string whole(array ? array_name(*name, job.place) : "");
+  const bool is_array = array && is_like(whole, pattern);
+  if (is_array && wholes_.contains(array->first)) return {};
+  if (!is_array && !is_like(*name, pattern)) return {};
+  if (!is_of_batch(job, is_array ? whole : *name)) return {};
+  note_batch(job, is_array ? whole : *name);
+  if (is_array) {
     take_whole(*array);
     has_found_ = true;
-  } else if (is_like(*name, pattern)) {
+  } else {
     take(job.id);
   }
   return {};

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/ids.hpp"
+#include "core/base/time.hpp"
 #include "core/text/handle.hpp"
 #include "live/keeper.hpp"
 
@@ -24,6 +26,8 @@ struct KnownJob {
   ArrayPlace place = {};
   std::optional<UserId> user = std::nullopt;  ///< Nothing: its row is damaged.
   bool lives = false;                         ///< It has not ended.
+  Instant submitted = kStart;
+  Instant ended = kNever;
 
   std::optional<ArraySpan> array() const { return array_of(id, place); }
 };
@@ -69,7 +73,14 @@ class KeptJobs final : public JobWorld {
 enum class Among {
   Live,  ///< Jobs that have not ended.
   All,   ///< All jobs; a name that no job has that lives stands for the latest with it.
+  /// As All, and a name or pattern stands for those too that ended of the same batch: after one of
+  /// their name that is taken was submitted, or, where none of their name is, kBetweenOfBatch
+  /// before the first of all that are taken.
+  Batch,
 };
+inline constexpr Duration kBetweenOfBatch = minutes(10);
+/// Jobs that were submitted so long before the first of a batch are not looked at.
+inline constexpr Duration kLongestBatch = hours(24);
 
 struct Wanted {
   std::vector<Handle>
@@ -128,6 +139,8 @@ class Selection {
   Expected<void> walk_on();
   Expected<void> visit(const KnownJob& job, const Walk& walk);
   Expected<void> look_for_ended();
+  bool is_of_batch(const KnownJob& job, const std::string& name) const;
+  void note_batch(const KnownJob& job, std::string_view name);
   Expected<std::string> shown_name_of(const KnownJob& job);
   Expected<JobId> first_task_from(const ArraySpan& span, std::int64_t task);
   Error nothing() const;
@@ -141,9 +154,12 @@ class Selection {
   Wanted wanted_;
   std::size_t at_ = 0;  ///< The handle at work.
   bool has_begun_ = false;
-  std::vector<Walk> walks_;         ///< Of it; the last one first.
-  bool has_found_ = false;          ///< It stands for something.
-  std::optional<JobId> before_;     ///< Where its name is looked for among jobs that have ended.
+  std::size_t chosen_before_ = 0;  ///< By the handles before it.
+  std::vector<Walk> walks_;        ///< Of it; the last one first.
+  bool has_found_ = false;         ///< It stands for something.
+  std::optional<JobId> before_;    ///< Where its name is looked for among jobs that have ended.
+  Instant batch_from_ = kNever;    ///< When the first of those like its name was submitted.
+  std::map<std::string, Instant, std::less<>> names_of_batch_;  ///< The same for each.
   bool is_one_ = false;             ///< Of the handle at work, which may be the only one.
   std::optional<ArraySpan> array_;  ///< Likewise.
   std::set<JobId> wholes_;

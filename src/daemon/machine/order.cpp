@@ -241,6 +241,7 @@ shim::Order order_of(const live::Assignment& assigned, const Options& options,
   order.save_signal = saving.signal;
   order.save_grace_millis = micros(saving.grace) / 1000;
   order.attach = command.attach;
+  order.errors_apart = command.attach && command.attach->errors_apart;
   // Who attended the first attempt may have left the job to itself since.
   if (order.attach && assigned.attempt > Attempt(1)) order.attach->optional = true;
   order.output = output_path(assigned);

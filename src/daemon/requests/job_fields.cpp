@@ -399,12 +399,15 @@ Expected<void> read_attach(Json& value, std::optional<shim::Attach>& target) {
       done = read_value(key, part, attach.terminal);
     } else if (name == "optional") {
       done = read_value(key, part, attach.optional);
+    } else if (name == "errors_apart") {
+      done = read_value(key, part, attach.errors_apart);
     } else if (name == "rows" || name == "columns") {
       const auto number = integer_in(key, part, 0, 65535);
       if (!number) return std::unexpected(number.error());
       (name == "rows" ? attach.rows : attach.columns) = static_cast<std::uint16_t>(*number);
     } else {
-      return wrong(key, "unknown key; valid keys: socket, terminal, rows, columns, optional");
+      return wrong(
+          key, "unknown key; valid keys: socket, terminal, rows, columns, optional, errors_apart");
     }
     if (!done) return done;
   }

@@ -40,6 +40,11 @@ Attempted<Streams> for_log_only(const Order& order) {
   return streams;
 }
 
+bool errors_in_a_pipe(Streams& streams, const Order& order) {
+  auto& [job, shim] = streams;
+  return make_pipe(shim.error, job.error, shim.error) && give_to_user(job.error, order);
+}
+
 Attempted<Streams> pipes(const Order& order, Outputs outputs) {
   Streams streams;
   auto& [job, shim] = streams;
@@ -48,9 +53,7 @@ Attempted<Streams> pipes(const Order& order, Outputs outputs) {
                     give_to_user(job.input, order) && give_to_user(job.output, order);
   if (!good) return stream_failed(Step::Pipes);
   if (outputs == Outputs::InOne) return streams;
-  if (!make_pipe(shim.error, job.error, shim.error) || !give_to_user(job.error, order)) {
-    return stream_failed(Step::Pipes);
-  }
+  if (!errors_in_a_pipe(streams, order)) return stream_failed(Step::Pipes);
   return streams;
 }
 
@@ -76,6 +79,7 @@ Attempted<Streams> pty(const Order& order) {
   const bool good = shim.terminal.is_open() && shim.input.is_open() &&
                     ioctl(main_side, TIOCSWINSZ, &size) == 0 && give_to_user(job.output, order);
   if (!good) return stream_failed(Step::Terminal);
+  if (order.errors_apart && !errors_in_a_pipe(streams, order)) return stream_failed(Step::Pipes);
   return streams;
 }
 

@@ -229,15 +229,34 @@ TEST_F(Script, NeedsNeitherAFolderNorAnExecuteBit) {
 }
 
 TEST_F(Script, OtherProgramsAreLeftAlone) {
-  write("no script\n#BERTH --gpus 0\n");
+  write("no script\n# BERTH --gpus 0\n");
   EXPECT_FALSE(body_of().contains("gpus"));
   JobOptions options;
   options.command = {"true"};
   EXPECT_EQ(body_of(options)["command"], *parse_json(R"(["true"])"));
 }
 
+/// Its options would be left out without a word.
+TEST_F(Script, WithOptionsButNoFirstLineIsRefused) {
+  const std::string said =
+      "has #BERTH lines, which count only in a script whose first line says what runs it; let it "
+      "begin with #!/bin/bash";
+  for (const auto& [name, mode] :
+       {std::pair("./job.sh", mode_t{0755}), {"job.sh", 0755}, {"job.sh", 0644}}) {
+    write("#BERTH --gpus 0\necho hi\n", mode);
+    JobOptions options;
+    options.command = {name};
+    const auto made = submit(options);
+    ASSERT_FALSE(made) << name;
+    EXPECT_THAT(made.error().message, HasSubstr(said));
+  }
+}
+
 TEST_F(Script, ACommandLineInOneWordIsRefused) {
   JobOptions options;
+  options.command = {"python train.py", "--lr", "3"};
+  EXPECT_EQ(submit(options).error().message,
+            "'python train.py': no such program; leave out the quotes");
   options.command = {"python train.py"};
   const auto made = submit(options);
   ASSERT_FALSE(made);

@@ -310,6 +310,61 @@ Wanted wanted_of(const std::string& typed, Among among = Among::Live) {
   return {.handles = *parse_handles(typed), .users = {}, .own = kAnn, .among = among};
 }
 
+/// Minutes: when it was submitted, and when it ended, if it did.
+Cell named(std::uint64_t id, std::string name, int submitted, std::optional<int> ended = {}) {
+  return {.known = {.id = JobId(id),
+                    .user = kAnn,
+                    .lives = !ended,
+                    .submitted = later(kStart, minutes(submitted)),
+                    .ended = ended ? later(kStart, minutes(*ended)) : kNever},
+          .fate = ended ? Fate::Ended : Fate::Lives,
+          .name = std::move(name)};
+}
+
+TEST(Selections, TakeANameForItsBatchOfWhichSomeHaveEnded) {
+  const std::vector<Cell> cells = {
+      named(1, "sw-1", 0, 5000),                                 // of long ago
+      named(2, "sw-9", 5001, 5020),  named(3, "t", 7000, 7001),  // a try before the next
+      named(4, "t", 7002, 7005),     named(5, "t", 7003),          named(6, "t", 7003, 7004),
+      named(7, "sw-1", 7010, 7011),  // has ended before the next was submitted
+      named(8, "other", 7012, 7013), named(9, "sw-1", 7013, 7016), named(10, "sw-2", 7014),
+      named(11, "sw-3", 7015, 7019),
+  };
+  const auto of = [&](const std::string& typed, bool has_time, const std::string& more = "") {
+    std::vector<std::uint64_t> numbers;
+    Wanted wanted = wanted_of(typed, Among::Batch);
+    if (!more.empty()) wanted.handles.push_back(parse_handles(more)->front());
+    const auto chosen = choose(cells, wanted, has_time);
+    EXPECT_TRUE(chosen) << typed;
+    if (!chosen) return numbers;
+    for (const JobId id : *chosen) numbers.push_back(id.value());
+    return numbers;
+  };
+  using Numbers = std::vector<std::uint64_t>;
+  for (const bool has_time : {true, false}) {
+    EXPECT_EQ(of("t", has_time), (Numbers{4, 5, 6}));
+    EXPECT_EQ(of("sw-*", has_time), (Numbers{9, 10, 11}));
+    EXPECT_EQ(of("sw-1", has_time), Numbers{9});
+    EXPECT_EQ(of("sw-2", has_time, "t"), (Numbers{10, 4, 5, 6}));
+    EXPECT_EQ(of("sw-9", has_time), Numbers{2});
+    EXPECT_EQ(of("*", has_time), (Numbers{4, 5, 6, 8, 9, 10, 11}));
+  }
+  EXPECT_EQ(*choose(cells, wanted_of("t", Among::All), true), std::vector{JobId(5)});
+  EXPECT_EQ(*choose(cells, wanted_of("t"), true), std::vector{JobId(5)});
+}
+
+TEST(Selections, TakeTheNameOfAnArrayForAllOfItAndForThoseOfItsBatch) {
+  std::vector<Cell> cells = {named(1, "s", 0, 20), named(2, "s[0]", 10, 30),
+                             named(3, "s[1]", 10, 12), named(4, "s", 40, 41)};
+  cells[1].known.place = {.first = JobId(2), .task = 0, .tasks = 2};
+  cells[2].known.place = {.first = JobId(2), .task = 1, .tasks = 2};
+  using Jobs = std::vector<JobId>;
+  EXPECT_EQ(*choose(cells, wanted_of("s", Among::Batch), true), Jobs{JobId(4)});
+  cells.pop_back();
+  EXPECT_EQ(*choose(cells, wanted_of("s", Among::Batch), true),
+            (Jobs{JobId(1), JobId(2), JobId(3)}));
+}
+
 /// As lists show it. Those of other users may be hidden, so no handle tells what they are.
 TEST(Selections, KnowAJobWithoutANameByItsCommand) {
   const auto cell = [](std::uint64_t id, UserId user, Fate fate, std::string name) {
