@@ -319,7 +319,17 @@ Expected<void> Daemon::run() {
 void Daemon::turn() {
   conductor_->turn();
   if (conductor_->failure()) return loop_.stop();
+  tell_of_journal();
   if (conductor_->waits_for_look()) loop_.linger(kLinger);
+}
+
+/// Once, and once it is over.
+void Daemon::tell_of_journal() {
+  const std::optional<Error>& problem = conductor_->unwritten();
+  if (problem.has_value() == std::exchange(is_unwritten_, problem.has_value())) return;
+  std::fprintf(stderr, "berthd: %s%s\n",
+               problem ? (problem->message + ": ").c_str() : "the journal can be written again",
+               problem ? kUnwritten : "");
 }
 
 void Daemon::on_alarm(live::Alarm alarm) {
@@ -422,6 +432,20 @@ std::vector<Input> Daemon::exclusions() const {
 }
 
 Expected<Daemon::Reloaded> Daemon::reload() {
+  auto done = take_configuration();
+  reload_problem_.clear();
+  if (!done) {
+    reload_problem_ = "was not taken over, what was before holds: " + done.error().message;
+  } else if (!done->at_next_start.empty()) {
+    for (const std::string& key : done->at_next_start) {
+      reload_problem_ += (reload_problem_.empty() ? "" : ", ") + key;
+    }
+    reload_problem_ = "waits for the next start of berthd: " + reload_problem_;
+  }
+  return done;
+}
+
+Expected<Daemon::Reloaded> Daemon::take_configuration() {
   if (!read_) return fail(ErrorCode::Conflict, "this berthd has no configuration to read again");
   auto fresh = read_();
   if (!fresh) return std::unexpected(fresh.error());

@@ -49,6 +49,11 @@ struct Asked {
   std::function<void()> fail = {};  ///< Once it is refused.
 };
 
+/// What it means that no step can be written down.
+inline constexpr const char* kUnwritten =
+    "the journal cannot be written: until it can, nothing that is asked is done, no job starts, "
+    "none is ended at its time limit, and no end is told";
+
 class Daemon {
  public:
   /// Opens everything and takes over jobs of an earlier daemon. Serves nothing yet.
@@ -123,6 +128,11 @@ class Daemon {
   Expected<bool> store_part(live::Submission& submission) { return keeper_.store_part(submission); }
   live::UserTotals& user_totals() { return user_totals_; }
   Instant now() const { return clock_.now(); }
+  /// Conductor's unwritten().
+  const std::optional<Error>& unwritten() const { return conductor_->unwritten(); }
+  /// What the last SIGHUP came to, where something is to be done about it: that it was refused, or
+  /// keys that wait for a start of berthd; "" where all of the configuration is in force.
+  const std::string& reload_problem() const { return reload_problem_; }
   Site& site() const { return *site_; }
 
  private:
@@ -133,6 +143,8 @@ class Daemon {
   void open_syncer();
   void open_conductor(const Site::Attached& attached);
   void turn();
+  void tell_of_journal();
+  Expected<Reloaded> take_configuration();
   void on_alarm(live::Alarm alarm);
   std::vector<Input> exclusions() const;
   void open_overuse_watch();
@@ -159,6 +171,8 @@ class Daemon {
   Forecaster forecaster_{options_.rules.policy, options_.rules.place};
   live::UserTotals user_totals_{{.jobs = options_.user_queue, .bytes = options_.user_environments}};
   std::unique_ptr<live::Conductor> conductor_;
+  bool is_unwritten_ = false;  ///< As was told.
+  std::string reload_problem_;
   std::unique_ptr<Presenter> presenter_;
   std::unique_ptr<Followers> followers_;
   std::unique_ptr<Announcer> announcer_;

@@ -214,7 +214,8 @@ class HintSearch {
     const bool is_known = spec.estimate != kForever;
     Duration least = minutes(1);
     if (is_known) least = std::max(least, spec.estimate);
-    const auto values = between(typed_times(), least, spec.time_limit);
+    auto values = between(typed_times(), least, spec.time_limit);
+    std::erase_if(values, [this](Duration limit) { return limit > question_.longest_time; });
     const Duration usual = question_.usual_run == kForever ? hours(24) : question_.usual_run;
     const Duration whole = spec.time_limit != kForever ? spec.time_limit
                            : is_known                  ? spec.estimate

@@ -55,6 +55,7 @@ struct HintQuestion {
   std::int32_t next_priority =
       0;                         ///< Above all waiting jobs of its user; 0: none waits ahead of it.
   std::set<Wanting> fixed = {};  ///< What cannot be changed.
+  Duration longest_time = kForever;  ///< That a time limit may be.
 };
 
 /// The cheapest first, one for each thing that can be changed. Those that start the job at once;

@@ -459,6 +459,7 @@ void Conductor::step(Instant now) {
     batch.inputs.erase(batch.inputs.begin() + own, batch.inputs.end());
     return on_unwritten(stepped.error(), std::move(batch.inputs), std::move(asked));
   }
+  unwritten_.reset();
   const Effects& effects = *stepped->effects;
   hands_.audience.on_step({.now = now, .inputs = batch.inputs, .effects = effects});
   // First, for an answer waits for the disk meanwhile: what is decided is written down.
@@ -501,6 +502,7 @@ void Conductor::on_unwritten(const Error& error, std::vector<Input> own, std::ve
   }
   inputs_.insert(inputs_.begin(), std::move_iterator(own.begin()), std::move_iterator(own.end()));
   is_retrying_ = true;
+  unwritten_ = error;
   hands_.alarms.set(Alarm::Retry, kRetry);
 }
 

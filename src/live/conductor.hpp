@@ -82,6 +82,8 @@ class Conductor {
   void turn();
   /// The error after which it takes no more steps and the daemon must end, if there is one.
   const std::optional<Error>& failure() const { return failure_; }
+  /// The error for which no step can be written down now, as on a full disk; it tries again.
+  const std::optional<Error>& unwritten() const { return unwritten_; }
   /// True while a step waits for a look, which mostly takes less than a wake-up does.
   bool waits_for_look() const { return lookout_.is_waiting(); }
 
@@ -191,6 +193,7 @@ class Conductor {
   bool is_retrying_ = false;
   bool is_snapshot_synced_ = true;  ///< Its last written part is on the disk.
   std::optional<Error> failure_;
+  std::optional<Error> unwritten_;
 };
 
 }  // namespace berth::live

@@ -26,7 +26,7 @@ std::string oom_words(const Job* job) {
 
 void Reasons::note_end(JobId job, const Job* current, const Ending& ending) {
   std::string words = current == nullptr ? "" : failed_gpus(*current);
-  words += (words.empty() || ending.note.empty() ? "" : "; ") + ending.note;
+  if (!words.contains(ending.note)) words += (words.empty() ? "" : "; ") + ending.note;
   if (ending.outcome == Outcome::Oom) {
     words += words.empty() ? "" : "; ";
     words += oom_words(find(job));

@@ -27,8 +27,8 @@ struct Attach {
   std::uint16_t rows = 24;
   std::uint16_t columns = 80;
   bool optional = false;  ///< The job starts and goes on without it, too.
-  /// With a pty: standard error has a pipe of its own. Only of the client that begins the job: it is
-  /// sent with the order, and not with the request of one that comes later.
+  /// With a pty: standard error has a pipe of its own. As the client wants it that begins the job:
+  /// it is sent with the order, and not with the request of one that comes later.
   bool errors_apart = false;
 };
 

@@ -59,8 +59,9 @@ TEST_F(UsageVerb, AsksFromWhen) {
   EXPECT_EQ(daemon_.take("GET /v1/usage").parameter("since"), "1793491200");
   const Ran wrong = berth({"usage", "--since", "soon"});
   EXPECT_EQ(wrong.exit_code, test::kBadUsage);
-  EXPECT_EQ(wrong.err,
-            "berth: --since soon: is neither a day such as 2026-11-01 nor a time such as 30d\n");
+  EXPECT_EQ(
+      wrong.err,
+      "berth: --since soon: is neither a day such as 2026-11-01 nor a time such as 30d, nor all\n");
 }
 
 TEST_F(UsageVerb, HistoryHasPeaksAndCsv) {

@@ -198,8 +198,12 @@ TEST(ErrorsJournal, OneThatCannotBeWrittenAnyMoreIsNamedAndTriedAgain) {
     rig.folder().write("go", "");
     eventually("its shim ends", [&] { return !test::is_alive(rig.shim_of(id)); });
     EXPECT_EQ(rig.job(id)["state"], "running");
+    EXPECT_THAT(rig.text("/v1/doctor"), HasSubstr("the journal cannot be written: until it can"));
+    EXPECT_THAT(rig.text("/metrics"), HasSubstr("\nberth_journal_unwritten 1\n"));
   }
   EXPECT_EQ(rig.wait_end(id)["exit_code"], 4);
+  EXPECT_THAT(rig.text("/v1/doctor"), testing::Not(HasSubstr("cannot be written")));
+  EXPECT_THAT(rig.text("/metrics"), HasSubstr("\nberth_journal_unwritten 0\n"));
 }
 
 void overwrite(const std::string& path, const std::string& bytes) {

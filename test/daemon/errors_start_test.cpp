@@ -64,8 +64,10 @@ TEST(ErrorsStart, AConfigurationThatIsNotThereOrWrongIsNamed) {
   expect_refused({"--config", "/no/such.toml"}, kBadUsage,
                  "/no/such.toml: No such file or directory\n");
   for (const auto& [text, message] : std::vector<std::pair<std::string, std::string>>{
-           {"polcy = 'x'", ":1:9: polcy: unknown key; valid keys: state, socket, "},
+           {"polcy = 'x'", ":1:9: polcy: unknown key; did you mean policy?"},
            {"\npolicy = ", ":2:10: Error while parsing key-value pair: "},
+           {"policy = 'fiffo'", ":1:10: policy 'fiffo' is unknown; "},
+           {"# a\nplace = \"luck\"", ":2:9: placement 'luck' is unknown; "},
            {"slots = 0", ":1:9: slots: must be a number from 1 to "},
            {"probe = '0s'", ":1:9: probe: '0s' is not a duration such as 90s, 30min, 1h30m, "},
            {"grace = 5", ":1:9: grace: must be a duration such as \"10s\"\n"},
@@ -75,9 +77,11 @@ TEST(ErrorsStart, AConfigurationThatIsNotThereOrWrongIsNamed) {
     expect_refused({"--config", file}, kBadUsage, file + message);
   }
   const std::string file = folder.write("berth.toml", "policy = 'headroom:short_bound=9h'\n");
-  expect_refused({"--config", file}, kBadUsage,
-                 "policy headroom: short_bound=32400s: must be at most medium_bound, which is "
-                 "14400s\n");
+  expect_refused(
+      {"--config", file}, kBadUsage,
+      file +
+          ":1:10: policy headroom: short_bound=32400s: must be at most medium_bound, which is "
+          "14400s\n");
 }
 
 TEST(ErrorsStart, AConfigurationThatOthersMayWriteIsNamed) {
@@ -89,6 +93,16 @@ TEST(ErrorsStart, AConfigurationThatOthersMayWriteIsNamed) {
   ::chmod(file.c_str(), 0600);
   ASSERT_EQ(::chown(file.c_str(), 65534, 0), 0);
   expect_refused({"--config", file}, kBadUsage, file + ": belongs to uid 65534, must be uid 0's\n");
+  ASSERT_EQ(::chown(file.c_str(), 0, 65534), 0);
+  ::chmod(file.c_str(), 0660);
+  expect_refused({"--config", file}, kBadUsage, file + ": group 65534 may write there\n");
+}
+
+TEST(ErrorsStart, AConfigurationThatIsAPipeIsNotWaitedFor) {
+  const test::ScratchFolder folder;
+  const std::string pipe = folder / "berth.toml";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  expect_refused({"--config", pipe}, kBadUsage, pipe + ": is no file\n");
 }
 
 TEST(ErrorsStart, NoConfigurationIsDevNull) {

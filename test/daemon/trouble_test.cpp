@@ -189,6 +189,23 @@ TEST(Trouble, AStateThatOthersCanWriteIsRefused) {
   EXPECT_THAT(refused.err, HasSubstr(state + ": every user may write there"));
 }
 
+/// Of the state's group as of everybody, and of the files in it as of the folder.
+TEST(Trouble, AStateOfWhichAGroupOrAFileIsOpenIsRefused) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to give a file to a group";
+  Rig rig;
+  const std::string state = rig.folder() / "open";
+  std::filesystem::create_directory(state);
+  ASSERT_EQ(::chown(state.c_str(), 0, kNobody), 0);
+  ASSERT_EQ(::chmod(state.c_str(), 0770), 0);
+  EXPECT_THAT(rig.start_refused({"--state", state}).err,
+              HasSubstr(state + ": group 65534 may write there"));
+  ASSERT_EQ(::chmod(state.c_str(), 0750), 0);
+  const std::string journal = rig.folder().write("open/journal.db", "");
+  ASSERT_EQ(::chmod(journal.c_str(), 0666), 0);
+  EXPECT_THAT(rig.start_refused({"--state", state}).err,
+              HasSubstr(journal + ": every user may write there"));
+}
+
 TEST(Trouble, AConfigurationThatCannotBeReadIsNamed) {
   Rig rig;
   const std::string folder = rig.folder().path().string();

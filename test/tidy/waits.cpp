@@ -56,7 +56,7 @@ constexpr auto kPermits = std::to_array<Permit>({
     {"src/daemon/notices/announcer.cpp", "access",
      "the folders in which a machine has its programs"},
     {"src/daemon/api/api_jobs.cpp", "stat", "the size of a log, which is in berthd's folder"},
-    {"src/daemon/notices/audit.cpp", "open rename", kOwnFile},
+    {"src/daemon/notices/audit.cpp", "open rename stat", kOwnFile},
     {"src/daemon/loop/clock.cpp", "ifstream ofstream", kOwnFile},
     {"src/daemon/daemon.cpp", "read_small_file replace_small_file", kOwnFile},
     {"src/daemon/attempts/declared.cpp", "open", kOwnThread},

@@ -122,8 +122,15 @@ int print_changes(const EachJob& arguments, const Json& answer, const Words& wor
   std::map<std::string, std::int64_t> others;   // of arrays of which some were changed
   std::map<std::string, std::int64_t> refused;  // of the rest
   int code = 0;
+  // All of a user's: as of an array it is enough that some were in a state that allows it.
+  const bool are_all = arguments.choice.typed.empty() && !part_of(answer, "jobs").empty();
+  std::int64_t unchanged = 0;
   for (const Json& job : part_of(answer, "refused")) {
     const std::string array = array_of(job);
+    if (are_all && !changes.has(array)) {
+      ++unchanged;
+      continue;
+    }
     if (changes.has(array)) {
       ++others[array];
       continue;
@@ -147,6 +154,10 @@ int print_changes(const EachJob& arguments, const Json& answer, const Words& wor
   for (const auto& [array, count] : others) {
     text += "array " + printable(array) + ": " + std::to_string(count) +
             (count == 1 ? " other" : " others") + " unchanged\n";
+  }
+  if (unchanged > 0) {
+    text += std::to_string(unchanged) + (unchanged == 1 ? " other job" : " other jobs") +
+            " unchanged\n";
   }
   const int printed = print(text);
   return code != 0 ? code : printed;

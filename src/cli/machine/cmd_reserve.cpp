@@ -1,14 +1,17 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <limits>
 
 #include "cli/ask/daemon.hpp"
 #include "cli/job/begin_time.hpp"
 #include "cli/job/submission.hpp"
+#include "cli/print/numbers.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/verbs.hpp"
 #include "cli/tell/gpu_text.hpp"
 #include "cli/tell/job_text.hpp"
+#include "core/text/amounts.hpp"
 
 namespace berth::cli {
 
@@ -92,6 +95,9 @@ Expected<void> put_times(Json& body, const ReserveArguments& arguments, Instant 
   const std::string& text = is_until ? arguments.until : arguments.duration;
   const std::string name = is_until ? "--until " : "--for ";
   if (text.empty()) return fail(ErrorCode::InvalidArgument, "give --until TIME or --for DURATION");
+  if (const auto length = parse_duration(text); !is_until && !length) {
+    return fail(length.error().code, name + text + ": " + length.error().message);
+  }
   const auto until = is_until ? parse_begin(text, from) : parse_begin("+" + text, from);
   if (!until) {
     const bool is_over = until.error().message == "is over";
@@ -193,6 +199,7 @@ void add_unreserve(CLI::App& app, Action& chosen) {
   CLI::App* const verb = app.add_subcommand("unreserve", "End reservations of GPUs.");
   add_common(*verb, arguments->common);
   verb->add_option("ID", arguments->reservations, "Numbers as berth reserve lists them.")
+      ->check(whole_number(1, std::numeric_limits<std::int64_t>::max()))
       ->required();
   verb->callback([=, &chosen] { chosen = [=] { return unreserve(*arguments); }; });
 }

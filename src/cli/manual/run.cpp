@@ -302,6 +302,16 @@ std::string examples_in_help(std::string_view verb) {
   return lines + "\nman berth-" + std::string(verb) + " says more.";
 }
 
+/// `berth config: say berth config reload` of a verb that has parts; "" of any other.
+std::string names_of_parts(const CLI::App& verb) {
+  const std::string name = "berth " + verb.get_name();
+  std::string parts;
+  for (const CLI::App* const part : verb.get_subcommands([](const CLI::App*) { return true; })) {
+    parts += (parts.empty() ? "" : ", or ") + name + " " + part->get_name();
+  }
+  return parts.empty() ? "" : name + ": say " + parts;
+}
+
 int run_verb(std::span<char* const> words, const Verb* verb) {
   auto [reversed, from_dashes] = split(words, verb);
   CLI::App app("berth gives every GPU job a place where its memory is guaranteed.", "berth");
@@ -322,6 +332,10 @@ int run_verb(std::span<char* const> words, const Verb* verb) {
   } catch (const CLI::ExtrasError&) {
     const auto parsed = app.get_subcommands();
     return report_usage(unexpected_text(app, parsed.empty() ? app : *parsed.front()) + see);
+  } catch (const CLI::RequiredError& error) {
+    const auto parsed = app.get_subcommands();
+    const std::string parts = parsed.empty() ? "" : names_of_parts(*parsed.front());
+    return report_usage((parts.empty() ? plain_words(error.what()) : parts) + see);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // asked for help
     return report_usage(plain_words(error.what()) + see);

@@ -29,6 +29,7 @@ std::string hours_text(double hours) {
 }
 
 Expected<double> parse_since(const std::string& text, double now) {
+  if (text == "all") return 0.0;
   std::tm day{};
   int used = 0;
   const int fields =
@@ -42,8 +43,9 @@ Expected<double> parse_since(const std::string& text, double now) {
   }
   const auto before = parse_duration(text);
   if (before) return std::max(0.0, now - static_cast<double>(micros(*before)) / 1e6);
-  return fail(ErrorCode::InvalidArgument,
-              "--since " + text + ": is neither a day such as 2026-11-01 nor a time such as 30d");
+  return fail(
+      ErrorCode::InvalidArgument,
+      "--since " + text + ": is neither a day such as 2026-11-01 nor a time such as 30d, nor all");
 }
 
 }  // namespace berth::cli

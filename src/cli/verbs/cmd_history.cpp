@@ -26,6 +26,7 @@ struct HistoryArguments {
 };
 
 constexpr std::size_t kUsualMost = 50;
+constexpr std::size_t kMostRows = 1'000'000'000;
 
 Expected<JobFilter> filter_of(const HistoryArguments& arguments) {
   JobFilter filter;
@@ -138,7 +139,8 @@ int history(const HistoryArguments& arguments) {
     return true;
   };
   JobPages pages(*daemon, *filter, use, {});
-  const bool is_all = arguments.most == 0 && !arguments.since.empty();
+  // What is read by a program or a table of sums is not cut without a word.
+  const bool is_all = arguments.most == 0 && (!arguments.since.empty() || arguments.csv);
   const auto done =
       is_all ? pages.ended() : pages.latest_ended(arguments.most > 0 ? arguments.most : kUsualMost);
   if (!done) return report_failure(done.error().message);
@@ -154,10 +156,10 @@ void add_history(CLI::App& app, Action& chosen) {
       "history", "List jobs that ended, the latest last: what they asked for, held at most, took.");
   add_common(*verb, arguments->common);
   verb->add_option("--since", arguments->since,
-                   "Only jobs that ended in the last 7d, or since a day, as 2026-11-01.");
+                   "Only jobs that ended in the last 7d, or since a day, as 2026-11-01; all.");
   verb->add_option("-n", arguments->most,
-                   "List this many at most, the latest. [50, with --since all]")
-      ->check(CLI::PositiveNumber);
+                   "List this many at most, the latest. [50; with --since or --csv all]")
+      ->check(CLI::Range(std::size_t{1}, kMostRows));
   verb->add_option("-u,--user", arguments->users, "Only jobs of this user, by name or number.");
   verb->add_flag("--mine,--me", arguments->mine, "Only your own jobs.");
   verb->add_option("-s,--state", arguments->states, "Only jobs that ended so: failed,oom.");

@@ -37,7 +37,8 @@ struct LogsArguments {
 };
 
 constexpr const char* kLogDeleted =
-    ": its output was deleted by the rules of the machine (keep_logs)";
+    ": its output is not there any more: deleted by the rules of the machine (keep_logs), or by "
+    "hand";
 
 enum class Show { Raw, Safe };
 

@@ -209,7 +209,7 @@ void add_ls(CLI::App& app, Action& chosen) {
                    "Only jobs in this state, or in one of several: queued,held; waiting; ended.");
   verb->add_option("--name", arguments->names, "Only jobs with a name like this: train-*.");
   verb->add_option("-n", arguments->most, "List this many at most; of ended jobs the latest.")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1'000'000'000}));
   verb->add_option("--sort", arguments->sort,
                    "Order by id, name, user, state, gpus, vram, peak, submitted, started, ended, "
                    "start or priority; -KEY for the reverse.");

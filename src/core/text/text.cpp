@@ -72,4 +72,15 @@ std::string to_text(const Request& request) {
 std::string seconds_text(Duration duration) { return micros_text(micros(duration)); }
 std::string seconds_text(Instant instant) { return micros_text(micros(instant)); }
 
+std::string duration_text(Duration duration) {
+  std::string text;
+  std::int64_t left = micros(duration);
+  for (const auto& [unit, name] :
+       {std::pair(micros(hours(24)), "d"), {micros(hours(1)), "h"}, {micros(minutes(1)), "min"}}) {
+    if (const std::int64_t count = left / unit; count > 0) text += std::to_string(count) + name;
+    left %= unit;
+  }
+  return left == 0 && !text.empty() ? text : text + micros_text(left) + "s";
+}
+
 }  // namespace berth

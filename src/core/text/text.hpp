@@ -24,5 +24,7 @@ std::string to_text(const Request& request);
 /// Seconds with at most six decimals and no trailing zeros: `0`, `12.5`, `-3`.
 std::string seconds_text(Duration duration);
 std::string seconds_text(Instant instant);
+/// As it is typed: `1h30min`, `90d`, `12.5s`.
+std::string duration_text(Duration duration);
 
 }  // namespace berth

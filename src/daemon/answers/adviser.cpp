@@ -115,7 +115,8 @@ std::vector<Hint> Adviser::hints(const Subject& about, const Engine& engine, Rea
                               .start = about.start,
                               .usual_run = engine.class_bound(about.spec.duration_class),
                               .next_priority = priority_above_own(view, about.spec, about.job),
-                              .fixed = rules_.fixed};
+                              .fixed = rules_.fixed,
+                              .longest_time = rules_.longest_time};
   HintSource source{.at_once = [&](const JobSpec& changed) { return at_once(about, changed); },
                     .ahead = {}};
   if (reach == Reach::Ahead) {

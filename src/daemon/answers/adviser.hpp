@@ -17,8 +17,9 @@ namespace berth::daemon {
 class Adviser {
  public:
   struct Rules {
-    ForecastOptions options;  ///< Of runs into the future; with the time of the question.
-    std::set<Wanting> fixed;  ///< What the asker cannot change of the job.
+    ForecastOptions options;           ///< Of runs into the future; with the time of the question.
+    std::set<Wanting> fixed;           ///< What the asker cannot change of the job.
+    Duration longest_time = kForever;  ///< That a time limit may be.
     PredictionErrors::Quantiles errors;  ///< Of the predictions before.
     std::function<bool()> has_time;
   };

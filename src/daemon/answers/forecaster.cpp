@@ -654,6 +654,7 @@ Adviser Forecaster::adviser(const Waiting& waiting, const std::stop_token& stop)
       },
       {.options = options,
        .fixed = waiting.question.fixed,
+       .longest_time = waiting.question.longest_time,
        .errors = errors_at(options.now),
        .has_time = [stop, until] {
          return !stop.stop_requested() && std::chrono::steady_clock::now() < until;

@@ -56,6 +56,7 @@ struct Question {
   std::string memory_limit = {};              ///< Of one with a berth: what keeps it to its memory.
   std::string links = {};                     ///< Likewise: what connects its GPUs.
   std::map<GpuId, std::string> foreign = {};  ///< The non-berth processes of GPUs, in words.
+  Duration longest_time = kForever;           ///< That a time limit may be.
   std::set<Wanting> fixed = {};               ///< What the asker cannot change of the job.
   /// The jobs that are looked at, where there are more than kMostJobs; ascending.
   std::optional<std::vector<JobId>> first = {};

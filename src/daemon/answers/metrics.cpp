@@ -155,7 +155,7 @@ void add_turns(Families& families, const Loop::Turns& turns) {
 }  // namespace
 
 std::string open_metrics(const MetricSources& sources, UserNames& names) {
-  const auto& [view, gpus, policy, turns] = sources;
+  const auto& [view, gpus, policy, turns, is_unwritten] = sources;
   Families families;
   families.begin("berth_build", "info", "", "The version and the policy.");
   families.sample("version=" + quoted(BERTH_VERSION) + ",policy=" + quoted(policy), 1);
@@ -164,6 +164,9 @@ std::string open_metrics(const MetricSources& sources, UserNames& names) {
   add_users(families, view, names);
   add_gpus(families, gpus["gpus"]);
   add_turns(families, turns);
+  families.begin("berth_journal_unwritten", "gauge", "",
+                 "1 while the journal cannot be written: nothing starts or ends.");
+  families.sample("", is_unwritten ? 1 : 0);
   return std::move(families).take();
 }
 

@@ -18,6 +18,7 @@ struct MetricSources {
   const Json& gpus;  ///< Presenter::gpus().
   const std::string& policy;
   const Loop::Turns& turns;
+  bool is_unwritten = false;  ///< Daemon::unwritten().
 };
 /// All families of doc/metrics.md, section "Live", with `# EOF` behind.
 /// O(GPUs + running jobs + users).

@@ -125,7 +125,8 @@ Reading metrics(Api& api, const Call& call) {
                        .body = open_metrics({.view = api.view(),
                                              .gpus = gpus,
                                              .policy = api.daemon.options().rules.policy,
-                                             .turns = api.daemon.turns()},
+                                             .turns = api.daemon.turns(),
+                                             .is_unwritten = api.daemon.unwritten().has_value()},
                                             api.names),
                        .content_type = kOpenMetrics});
   };

@@ -58,6 +58,7 @@ void look_ahead_now(Api& api, Question question) {
   question.now = daemon.now();
   question.foreign = daemon.presenter().foreign_texts();
   question.fixed = fixed_here(daemon);
+  question.longest_time = daemon.longest_time();
   if (const auto* const job = std::get_if<JobId>(&question.about)) {
     const UserId owner = api.view().find(*job)->spec.user;
     question.note = Sight(owner, api.viewer(exchange)).note(daemon.keeper().note_of(*job));
@@ -136,6 +137,7 @@ Reading starts(Api& api, const Call& call) {
       return Question{.about = EachStart{},
                       .now = api.daemon.now(),
                       .exchange = exchange,
+                      .longest_time = api.daemon.longest_time(),
                       .fixed = fixed_here(api.daemon)};
     };
     const Engine& engine = api.daemon.keeper().engine();

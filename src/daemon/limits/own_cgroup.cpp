@@ -142,4 +142,9 @@ Expected<std::string> folder_of_own_cgroup(CgroupAsked asked) {
   return own->folder;
 }
 
+bool is_cgroup_folder(const std::string& folder) {
+  struct stat status{};
+  return !folder.empty() && ::stat((folder + "/cgroup.procs").c_str(), &status) == 0;
+}
+
 }  // namespace berth::daemon

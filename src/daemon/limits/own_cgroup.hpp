@@ -38,4 +38,7 @@ enum class CgroupAsked : std::uint8_t { Nothing, Own };
 /// systemd's words.
 Expected<std::string> folder_of_own_cgroup(CgroupAsked asked);
 
+/// Whether a folder is one of cgroup v2.
+bool is_cgroup_folder(const std::string& folder);
+
 }  // namespace berth::daemon

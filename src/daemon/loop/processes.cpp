@@ -191,13 +191,16 @@ std::optional<std::vector<uid_t>> members_of_group(std::string_view name) {
 }
 
 std::string UserNames::of(uid_t user) {
+  constexpr auto kFor = std::chrono::minutes(1);  // an account may be renamed, or given to another
+  const auto now = std::chrono::steady_clock::now();
   const auto known = names_.find(user);
-  if (known != names_.end()) return known->second;
+  if (known != names_.end() && now - known->second.at < kFor) return known->second.name;
   std::string name = std::to_string(user);
   for_each_account([&](const passwd& entry) {
     if (entry.pw_uid == user) name = entry.pw_name;
   });
-  return names_[user] = name;
+  names_[user] = {.name = name, .at = now};
+  return name;
 }
 
 }  // namespace berth::daemon

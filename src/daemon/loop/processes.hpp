@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -88,14 +89,18 @@ std::optional<gid_t> number_of_group(std::string_view name);
 /// The users of a group of /etc/group, those too whose own group it is; nothing for a group that is
 /// not there.
 std::optional<std::vector<uid_t>> members_of_group(std::string_view name);
-/// Account names out of /etc/passwd, each looked up once; a number where it has none. Directory
+/// Account names out of /etc/passwd, looked up once a minute; a number where it has none. Directory
 /// services are not asked: they can hang, and the engine's thread must not.
 class UserNames {
  public:
   std::string of(uid_t user);
 
  private:
-  std::map<uid_t, std::string> names_;
+  struct Known {
+    std::string name;
+    std::chrono::steady_clock::time_point at;
+  };
+  std::map<uid_t, Known> names_;
 };
 
 }  // namespace berth::daemon

@@ -220,7 +220,17 @@ void Audit::add(const std::string& what, const std::string& outcome) {
   write(line.dump(-1, ' ', false, Json::error_handler_t::replace), what + ": " + outcome);
 }
 
+/// It may have been moved away, as logrotate does, or removed.
+bool Audit::is_in_place() const {
+  struct stat there{};
+  struct stat open{};
+  return file_.is_open() && ::fstat(file_.number(), &open) == 0 &&
+         ::stat(options_.path.c_str(), &there) == 0 && there.st_ino == open.st_ino &&
+         there.st_dev == open.st_dev;
+}
+
 void Audit::write(const std::string& line, const std::string& message) {
+  if (!is_in_place()) open();
   if (size_ + std::ssize(line) + 1 > options_.cap.raw() / 2 && size_ > 0) {
     static_cast<void>(::rename(options_.path.c_str(), (options_.path + ".1").c_str()));
     open();

@@ -43,6 +43,7 @@ class Audit {
  private:
   void write(const std::string& line, const std::string& message);
   void open();
+  bool is_in_place() const;
   void tell_journal(const std::string& line, const std::string& message);
 
   const AuditOptions options_;

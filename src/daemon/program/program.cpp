@@ -100,12 +100,33 @@ Expected<void> check_owner(const std::string& path) {
                                                 std::to_string(status.st_uid) + ", must be uid " +
                                                 std::to_string(::geteuid()) + "'s");
   }
-  if ((status.st_mode & S_IWOTH) == 0) return {};
-  return fail(ErrorCode::InvalidArgument, path + ": every user may write there");
+  if ((status.st_mode & S_IWOTH) != 0) {
+    return fail(ErrorCode::InvalidArgument, path + ": every user may write there");
+  }
+  const bool is_own_group = status.st_gid == ::getegid();  // of many users theirs alone
+  if ((status.st_mode & S_IWGRP) == 0 || is_own_group) return {};
+  return fail(ErrorCode::InvalidArgument,
+              path + ": group " + std::to_string(status.st_gid) + " may write there");
+}
+
+/// What of a state's own folder is trusted: whoever may write there decides what jobs are.
+Expected<void> check_owner_of_files(const std::string& state) {
+  for (const char* const name : {"/journal.db", "/journal.db-wal", "/job-key"}) {
+    const std::string path = state + name;
+    if (::access(path.c_str(), F_OK) != 0) continue;
+    if (auto ours = check_owner(path); !ours) return ours;
+  }
+  return {};
 }
 
 Expected<std::string> read_text(const std::string& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Never waits: a pipe may stand there.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status{};
+  if (file.is_open() && ::fstat(file.number(), &status) == 0 && !S_ISREG(status.st_mode) &&
+      !S_ISCHR(status.st_mode)) {
+    return fail(ErrorCode::InvalidArgument, path + ": is no file");
+  }
   std::string text;
   std::array<char, 16384> part{};
   ssize_t got = file.is_open() ? 1 : -1;
@@ -156,7 +177,7 @@ Expected<Options> settle(const Flags& flags, const Surroundings& around, const P
   if (auto done = complete(options, around); !done) return std::unexpected(done.error());
   if (!options.speeds.empty()) {
     const auto text = read_text(options.speeds);
-    if (!text) return std::unexpected(text.error());
+    if (!text) return fail(text.error().code, "speeds: " + text.error().message);
     auto done = trace::read_speeds(*text, options.speeds, "v100", options.rules.speeds);
     if (!done) return std::unexpected(done.error());
   }
@@ -195,6 +216,7 @@ Expected<void> take_state(const std::string& state) {
     }
     if (auto ours = check_owner(path); !ours) return ours;
   }
+  if (auto ours = check_owner_of_files(state); !ours) return ours;
   const std::string path = state + "/lock";
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (file < 0) return io_error(path);

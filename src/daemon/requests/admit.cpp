@@ -251,8 +251,8 @@ Expected<void> accept_gpus(live::Submission& job, const Cluster& cluster) {
 Expected<void> keep_to_time(Duration& limit, Duration longest) {
   if (limit == kForever) limit = longest;
   if (limit <= longest) return {};
-  return wrong("time_limit_seconds", seconds_text(limit) + ", the administrator allows " +
-                                         seconds_text(longest) + " (longest_time)");
+  return wrong("time_limit_seconds", duration_text(limit) + ", the administrator allows " +
+                                         duration_text(longest) + " (longest_time)");
 }
 
 namespace {

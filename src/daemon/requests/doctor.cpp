@@ -12,6 +12,7 @@
 #include "core/text/text.hpp"
 #include "core/text/words.hpp"
 #include "daemon/limits/measured.hpp"
+#include "daemon/limits/own_cgroup.hpp"
 #include "daemon/notices/announcer.hpp"
 #include "daemon/site/shim_site.hpp"
 #include "engine/explain.hpp"
@@ -91,6 +92,10 @@ Json gpus(const Daemon& daemon) {
     if (device.shares_memory) shared += (shared.empty() ? "" : ", ") + std::to_string(device.index);
   }
   if (daemon.machine().devices.list.empty()) return check("gpus", "warn", "there are none");
+  const auto& drains = daemon.keeper().engine().view().drains();
+  if (drains.size() >= daemon.machine().devices.list.size()) {
+    return check("gpus", "warn", "all are drained: no job starts (berth gpus, berth undrain)");
+  }
   if (shared.empty()) return check("gpus", "ok", "all usable");
   return check("gpus", "warn",
                "GPU " + shared +
@@ -138,9 +143,12 @@ Json pid_namespace() {
 }
 
 Json processes(const Daemon& daemon) {
-  if (!daemon.options().cgroup.empty()) {
-    return check("process trees", "ok", "ended by cgroup " + daemon.options().cgroup);
+  const std::string& cgroup = daemon.options().cgroup;
+  if (!cgroup.empty() && !is_cgroup_folder(cgroup)) {
+    return check("process trees", "fail",
+                 "cgroup " + cgroup + " is no folder of cgroup v2: they are ended by walking them");
   }
+  if (!cgroup.empty()) return check("process trees", "ok", "ended by cgroup " + cgroup);
   return check("process trees", "ok",
                "ended by walking them (each job's shim is its subreaper); set `cgroup` to end them "
                "by cgroup");
@@ -320,7 +328,7 @@ Json suspension(const Daemon& daemon, const ShimSite& site) {
   const std::string how = "berth suspend takes a job's memory off its GPUs; " +
                           to_text(suspender.used()) + " of " + to_text(suspender.room()) +
                           " of host memory taken; processes are frozen by " +
-                          (daemon.options().cgroup.empty() ? "signals" : "cgroup");
+                          (is_cgroup_folder(daemon.options().cgroup) ? "cgroup" : "signals");
   if (by == PreemptBy::Suspend) {
     return check("suspension", "ok",
                  how + "; a preempted job is suspended, or saves its state (--on-preempt)");
@@ -356,8 +364,8 @@ Json kept(const Daemon& daemon) {
   const bool is_for_ever = rules.jobs == kForever && rules.logs == kForever &&
                            rules.logs_size == Bytes(0) && !rules.bounds_users();
   if (is_for_ever) text += "; kept for ever: keep_jobs, keep_logs and keep_logs_size are not set";
-  if (rules.jobs != kForever) text += "; jobs are kept " + seconds_text(rules.jobs) + " s";
-  if (rules.logs != kForever) text += "; logs are kept " + seconds_text(rules.logs) + " s";
+  if (rules.jobs != kForever) text += "; jobs are kept " + duration_text(rules.jobs);
+  if (rules.logs != kForever) text += "; logs are kept " + duration_text(rules.logs);
   if (rules.logs_size > Bytes(0)) text += "; logs take " + to_text(rules.logs_size) + " at most";
   if (rules.user_logs_size > Bytes(0)) {
     text += "; those of one user take " + to_text(rules.user_logs_size) + " at most";
@@ -365,7 +373,20 @@ Json kept(const Daemon& daemon) {
   if (const Bytes most = daemon.options().user_environments; most > Bytes(0)) {
     text += "; commands and environments of one user's jobs take " + to_text(most) + " at most";
   }
+  if (rules.jobs < hours(24)) {
+    return check("disk use", "warn",
+                 text +
+                     "; what is kept less than a day is gone from berth history and berth usage "
+                     "by the next (m is minutes, d is days)");
+  }
   return check("disk use", "ok", text);
+}
+
+/// Since berthd started; what it read then is in force.
+Json configuration(const Daemon& daemon) {
+  const std::string& problem = daemon.reload_problem();
+  if (problem.empty()) return check("configuration", "ok", "in force");
+  return check("configuration", "warn", problem);
 }
 
 /// Setting the clock moves nothing under a berthd that runs, so they may differ by a little.
@@ -452,6 +473,9 @@ Json disk_check(const Daemon& daemon) {
     return check("disk", "fail", daemon.options().state + " cannot be examined");
   }
   const Bytes space(static_cast<std::int64_t>(status.f_bavail * status.f_frsize));
+  if (const auto& problem = daemon.unwritten()) {
+    return check("disk", "fail", problem->message + ": " + kUnwritten);
+  }
   const std::string detail = daemon.options().state + ": " + to_text(space) + " free";
   if (space < journal::kReserve) {
     return check("disk", "fail",
@@ -480,6 +504,7 @@ Json ShimSite::examine(const Daemon& daemon) const {
           notifications(daemon),
           disk_check(daemon),
           kept(daemon),
+          configuration(daemon),
           clock(daemon),
           aside(daemon)};
 }

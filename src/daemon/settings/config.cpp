@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/limits.hpp"
+#include "core/base/suggest.hpp"
 #include "core/knowledge/past_runs.hpp"
 #include "core/text/toml_bytes.hpp"
 #include "daemon/settings/config_value.hpp"
@@ -389,11 +390,15 @@ Expected<void> read_table(Options& options, const toml::table& table, const std:
     } else if (outer.empty() && node.is_table()) {
       done = read_table(options, *node.as_table(), full + ".", file);
     } else {
+      std::vector<std::string> names;
       std::string known;
       for (const ConfigKey& each : kKeys) {
-        known += (known.empty() ? "" : ", ") + std::string(each.name);
+        names.emplace_back(each.name);
+        known += (known.empty() ? "" : ", ") + names.back();
       }
-      done = value.refuse("unknown key; valid keys: " + known);
+      const std::string meant = nearest(full, names);
+      done = value.refuse("unknown key; " +
+                          (meant.empty() ? "valid keys: " + known : "did you mean " + meant + "?"));
     }
     if (!done) return done;
   }

@@ -70,6 +70,27 @@ Expected<void> complete_policy(Options& options) {
   return chosen ? Expected<void>() : std::unexpected(chosen.error());
 }
 
+namespace {
+
+/// `FILE:3:1: ` where the file has the policy or placement that a message names; else "".
+std::string place_of_policy(const Options& options, const std::string& message) {
+  constexpr std::string_view kBefore = "\"  # ";  // as show_config() has it
+  for (const char* const key : {"policy", "place"}) {
+    const auto line = options.from_file.find(key);
+    if (line == options.from_file.end()) continue;
+    const std::size_t begin = line->second.find('"') + 1;
+    const std::size_t end = line->second.find(kBefore, begin);
+    if (begin == 0 || end == std::string::npos) continue;
+    const std::string_view value = std::string_view(line->second).substr(begin, end - begin);
+    if (!message.contains(value.substr(0, value.find(':')))) continue;
+    const std::size_t at = end + kBefore.size();
+    return line->second.substr(at, line->second.find('\n', at) - at) + ": ";
+  }
+  return "";
+}
+
+}  // namespace
+
 std::string default_config(const Surroundings& around) {
   if (around.user == 0) return "/etc/berth/berth.toml";
   return around.home.empty() ? "" : around.home + "/.config/berth/berth.toml";
@@ -91,7 +112,10 @@ Expected<void> complete(Options& options, const Surroundings& around) {
                 "admission '" + std::string(word_for(options.rules.settings.admission.mode)) +
                     "' lets jobs on real GPUs run out of memory; say --unsafe if that is wanted");
   }
-  if (auto done = complete_policy(options); !done) return done;
+  if (auto done = complete_policy(options); !done) {
+    return fail(done.error().code,
+                place_of_policy(options, done.error().message) + done.error().message);
+  }
   complete_limits(options);
   if (options.preempt_by == PreemptBy::Signal) options.rules.bounds = kNeverPreempted;
   if (!is_sensible(options.rules.settings)) {

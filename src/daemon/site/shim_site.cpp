@@ -55,6 +55,9 @@ Expected<void> ShimSite::find_cgroup(Options& options) {
   const bool is_asked = cgroup == "auto";
   if (!is_asked && !cgroup.empty()) {
     if (cgroup == "none") cgroup.clear();
+    if (!cgroup.empty() && !is_cgroup_folder(cgroup)) {
+      options.warnings.push_back("cgroup: '" + cgroup + "' is no folder of cgroup v2");
+    }
     return {};
   }
   auto found = folder_of_own_cgroup(is_asked ? CgroupAsked::Own : CgroupAsked::Nothing);

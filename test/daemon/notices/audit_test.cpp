@@ -40,6 +40,22 @@ Audit::Record cancelled(int job) {
           .answer = R"({"id":7,"state":"stopping"})"};
 }
 
+/// As logrotate moves it, and as somebody removes it.
+TEST(AuditTest, ALogThatIsNotInItsPlaceIsBegunAnew) {
+  test::ScratchFolder folder;
+  const std::string path = folder / "audit.jsonl";
+  Audit audit({.path = path});
+  audit.add(cancelled(7));
+  std::filesystem::rename(path, folder / "moved");
+  audit.add(cancelled(8));
+  std::filesystem::remove(path);
+  audit.add(cancelled(9));
+  ASSERT_EQ(lines_of(folder / "moved").size(), 1U);
+  const auto lines = lines_of(path);
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_EQ(lines[0]["job"], 9);
+}
+
 TEST(AuditTest, WhatCameOfARequestOfSeveralIsWhatCameOfEach) {
   test::ScratchFolder folder;
   Audit audit({.path = folder / "audit.jsonl"});

@@ -199,7 +199,7 @@ TEST(Requests, ATimeLimitIsTheLongestOneAtMost) {
   EXPECT_EQ(limit, hours(2));
   limit = hours(3);
   EXPECT_EQ(keep_to_time(limit, hours(2)).error().message,
-            "time_limit_seconds: 10800, the administrator allows 7200 (longest_time)");
+            "time_limit_seconds: 3h, the administrator allows 2h (longest_time)");
 }
 
 TEST(Requests, AWarningMayComeBeforeTheLongestTimeLimit) {

@@ -369,7 +369,9 @@ TEST(Options, SizesAreThoseOfTheCommandLine) {
 
 TEST(Options, UnknownKeysAreRefusedWithThoseThereAre) {
   const std::string message = config_refusal("probe = \"1s\"\nprobes = \"1s\"");
-  EXPECT_THAT(message, HasSubstr("probes: unknown key; valid keys: state, socket, emulate,"));
+  EXPECT_THAT(message, HasSubstr("probes: unknown key; did you mean probe?"));
+  EXPECT_THAT(config_refusal("frobnicate = 1"),
+              HasSubstr("frobnicate: unknown key; valid keys: state, socket, emulate,"));
   EXPECT_THAT(message, StartsWith("berth.toml:2:"));
   EXPECT_THAT(config_refusal("[daemon]\nstate = \"/x\""), HasSubstr("daemon.state: unknown key"));
 }
