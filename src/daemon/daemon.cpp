@@ -189,6 +189,7 @@ Daemon::Daemon(const Options& options, Machine machine, std::unique_ptr<Host> ho
       longest_time_(options.longest_time),
       default_cpu_(options.default_cpu),
       sharing_(options.sharing),
+      barred_(options.barred),
       machine_(std::move(machine)),
       given_(given_of(options.given, machine_.devices.list)),
       host_(std::move(host)),
@@ -480,6 +481,7 @@ Expected<Daemon::Reloaded> Daemon::take_configuration() {
   default_cpu_ = options_.default_cpu;
   const std::lock_guard lock(sharing_mutex_);
   sharing_ = options_.sharing;
+  barred_ = options_.barred = fresh->barred;
   return done;
 }
 

@@ -117,6 +117,11 @@ class Daemon {
     const std::lock_guard lock(sharing_mutex_);
     return sharing_.of(user);
   }
+  /// Whether the configuration lets them submit jobs; from any thread.
+  bool may_submit(UserId user) const {
+    const std::lock_guard lock(sharing_mutex_);
+    return !barred_.contains(user);
+  }
   Logs& logs() { return *logs_; }
   Audit& audit() { return audit_; }  // from any thread
   const Retention& retention() const { return *retention_; }
@@ -158,7 +163,8 @@ class Daemon {
   std::atomic<Duration> longest_time_;
   std::atomic<CpuMilli> default_cpu_;  ///< A reload changes it while bodies are read,
   mutable std::mutex sharing_mutex_;
-  SharingRules sharing_;  ///< and this.
+  SharingRules sharing_;  ///< and these.
+  std::set<UserId> barred_;
   std::function<Expected<Options>()> read_;
   Machine machine_;
   GivenGpus given_;

@@ -102,7 +102,7 @@ TEST(ErrorsStart, AConfigurationThatIsAPipeIsNotWaitedFor) {
   const test::ScratchFolder folder;
   const std::string pipe = folder / "berth.toml";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  expect_refused({"--config", pipe}, kBadUsage, pipe + ": is no file\n");
+  expect_refused({"--config", pipe}, kBadUsage, pipe + ": is a pipe\n");
 }
 
 TEST(ErrorsStart, NoConfigurationIsDevNull) {

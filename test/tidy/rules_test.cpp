@@ -211,7 +211,7 @@ TEST(Waits, HasNoPermitForNothing) {
     return std::ranges::count(all, path, &Finding::path);
   };
   EXPECT_EQ(of("src/daemon/attempts/oom.cpp"), 0);
-  EXPECT_EQ(of("src/daemon/notices/audit.cpp"), 2);
+  EXPECT_EQ(of("src/daemon/notices/audit.cpp"), 3);
 }
 
 TEST(Todos, NeedAnIssueNumber) {

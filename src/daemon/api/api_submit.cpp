@@ -174,6 +174,10 @@ Reading submit(Api& api, const Call& call) {
                          std::to_string(::geteuid()) +
                          ", which serves only its own user, because it is not root");
   }
+  if (!api.daemon.may_submit(UserId(request.peer.user))) {
+    return deny(403, "uid " + std::to_string(request.peer.user) +
+                         " may submit no jobs here: the administrator has it so (submit = false)");
+  }
   const std::string& type = request.content_type;
   if (!type.empty() && !type.starts_with("application/json")) {
     return deny(415, "content type '" + type.substr(0, 60) + "', must be application/json");

@@ -123,9 +123,8 @@ Expected<std::string> read_text(const std::string& path) {
   // Never waits: a pipe may stand there.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status{};
-  if (file.is_open() && ::fstat(file.number(), &status) == 0 && !S_ISREG(status.st_mode) &&
-      !S_ISCHR(status.st_mode)) {
-    return fail(ErrorCode::InvalidArgument, path + ": is no file");
+  if (file.is_open() && ::fstat(file.number(), &status) == 0 && S_ISFIFO(status.st_mode)) {
+    return fail(ErrorCode::InvalidArgument, path + ": is a pipe");
   }
   std::string text;
   std::array<char, 16384> part{};

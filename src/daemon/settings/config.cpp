@@ -131,6 +131,7 @@ void merge_limits(OwnLimits& known, const OwnLimits& other) {
   take_larger(known.weight_milli, other.weight_milli);
   take_larger(known.logs, other.logs);
   take_sooner(known.share, other.share);
+  if (other.submit) known.submit = known.submit.value_or(false) || *other.submit;
 }
 
 /// A table of tables, by the names of users or groups.
@@ -354,7 +355,7 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
      "weight 1"},
     {"users", "", kNow, read_by<read_users, &Options::of_users>,
      "limits, weights and `share` of single users, as `{alice = {jobs = 8, weight = 2, share = "
-     "\"now\"}}`"},
+     "\"now\"}}`; with `submit = false` they submit no jobs, and those that are there go on"},
     {"groups", "", kNow, read_by<read_groups, &Options::of_groups>,
      "the same for the members of groups, as `{students = {gpus = 1, logs = \"5GiB\"}}`"},
 });

@@ -244,13 +244,14 @@ struct ConfigValue {
       if (key == "jobs") return entry.into(target.jobs.emplace());
       if (key == "weight") return entry.weight_into(target.weight_milli.emplace());
       if (key == "share") return entry.into(target.share.emplace());
+      if (key == "submit") return entry.into(target.submit.emplace());
       if (key != "logs") {
-        return entry.refuse("unknown key; valid keys: gpus, jobs, logs, share, weight");
+        return entry.refuse("unknown key; valid keys: gpus, jobs, logs, share, submit, weight");
       }
       target.logs = Bytes(0);
       return entry.text() == "none" ? Expected<void>() : entry.into(*target.logs);
     };
-    return each_entry("must be a table of gpus, jobs, logs, share and weight", read);
+    return each_entry("must be a table of gpus, jobs, logs, share, submit and weight", read);
   }
 
  private:

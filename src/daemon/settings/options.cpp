@@ -24,6 +24,7 @@ void complete_limits(Options& options) {
     if (own.weight_milli) known.weight_milli = own.weight_milli;
     if (own.logs) known.logs = own.logs;
     if (own.share) known.share = own.share;
+    if (own.submit) known.submit = own.submit;
   }
   for (const auto& [user, own] : all) {
     const UserLimits limits{.gpus = own.gpus.value_or(settings.limits.gpus),
@@ -32,6 +33,7 @@ void complete_limits(Options& options) {
     if (own.weight_milli) options.rules.weights.try_emplace(user, *own.weight_milli);
     if (own.logs) options.retention.of_users[user] = *own.logs;
     if (own.share) options.sharing.of_users[user] = *own.share;
+    if (!own.submit.value_or(true)) options.barred.insert(user);
   }
 }
 

@@ -43,6 +43,7 @@ struct OwnLimits {
   std::optional<std::int64_t> weight_milli = std::nullopt;
   std::optional<Bytes> logs = std::nullopt;  ///< Most size of all logs; 0: no limit.
   std::optional<Sharing> share = std::nullopt;
+  std::optional<bool> submit = std::nullopt;  ///< Whether they may submit jobs.
 
   bool operator==(const OwnLimits&) const = default;
 };
@@ -89,6 +90,7 @@ struct Options {
   CpuMilli default_cpu{1000};
   Duration longest_time = kForever;
   SharingRules sharing;
+  std::set<UserId> barred;  ///< Who may not submit jobs.
   Duration shrink_after = minutes(10);
   std::set<UserId> shrinks;
   bool again_after_overrun = true;

@@ -236,5 +236,20 @@ TEST(Exclude, AGpuThatIsLeftOutTakesNoJobUntilTheConfigurationSaysOtherwise) {
   rig.folder().write("go", "");
 }
 
+TEST(Barred, AUserSubmitsNoJobsUntilTheConfigurationSaysOtherwise) {
+  const std::string user = "[users." + std::to_string(::geteuid()) + "]\nsubmit = false\n";
+  Rig rig({.config = user});
+  rig.start();
+  const Json body = {{"command", {"true"}}, {"directory", "/"}, {"environment", Json::array()}};
+  const auto refused = rig.request("POST", "/v1/jobs", body);
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_THAT(refused.body["error"].get<std::string>(),
+              HasSubstr("may submit no jobs here: the administrator has it so (submit = false)"));
+  rig.folder().write("berth.toml", "");
+  EXPECT_EQ(rig.request("POST", "/v1/reload").status, 200);
+  EXPECT_EQ(rig.request("POST", "/v1/jobs", body).status, 201);
+  rig.wait_end(1);
+}
+
 }  // namespace
 }  // namespace berth::daemon

@@ -247,6 +247,13 @@ TEST(Options, AUserComesBeforeAGroup) {
   EXPECT_EQ(options.rules.settings.limits_of(UserId(0)).jobs, 2);
 }
 
+TEST(Options, AUserMayBeBarredAndOneOfABarredGroupLetIn) {
+  EXPECT_TRUE(completed(read("[users.root]\nsubmit = false\n"), kUser).barred.contains(UserId(0)));
+  const std::string group = "[groups.root]\nsubmit = false\n";
+  EXPECT_TRUE(completed(read(group), kUser).barred.contains(UserId(0)));
+  EXPECT_TRUE(completed(read(group + "[users.root]\nsubmit = true\n"), kUser).barred.empty());
+}
+
 TEST(Options, LimitsOfTheUnknownAreLeftOutAndWrongOnesRefused) {
   const Options options = read("[users.gone]\njobs = 1\n[groups.gone]\njobs = 1\n");
   EXPECT_THAT(options.warnings,
@@ -255,10 +262,10 @@ TEST(Options, LimitsOfTheUnknownAreLeftOutAndWrongOnesRefused) {
                   testing::HasSubstr("groups.gone: there is no such group; left out")));
   EXPECT_THAT(config_refusal("[users.root]\ngups = 1\n"),
               testing::HasSubstr("users.root.gups: unknown key; valid keys: gpus, jobs, logs, "
-                                 "share, weight"));
-  EXPECT_THAT(
-      config_refusal("[users]\nroot = 1\n"),
-      testing::HasSubstr("users.root: must be a table of gpus, jobs, logs, share and weight"));
+                                 "share, submit, weight"));
+  EXPECT_THAT(config_refusal("[users]\nroot = 1\n"),
+              testing::HasSubstr(
+                  "users.root: must be a table of gpus, jobs, logs, share, submit and weight"));
   EXPECT_THAT(config_refusal("[users.root]\njobs = -1\n"),
               testing::HasSubstr("users.root.jobs: must be a number from 0 to 1048576"));
 }
