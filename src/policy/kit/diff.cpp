@@ -61,22 +61,23 @@ Repacked repack_by_number(const ClusterView& view, std::span<const Job* const> j
                           const Placer& placer) {
   Repacked repacked{.wanted = std::vector<bool>(jobs.size()), .decisions = {}};
   GpuCount free = view.use().vacant() + held;
+  const bool limited = view.settings().has_limits();  // most often none
   Tally tally(view, Tally::From::Nothing);
   for_each_left_alone(view, jobs, [&](std::size_t i, const JobView& job) {
     repacked.wanted[i] = true;
     free -= job.gpus();
-    tally.take(job.id(), job.gpus());
+    if (limited) tally.take(job.id(), job.gpus());
   });
   std::vector<const Job*> starts;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     if (repacked.wanted[i]) continue;
     const Job& job = *jobs[i];
     const GpuCount gpus = JobView(job, view.now()).gpus();  // one that stays keeps what it holds
-    const bool wanted = gpus <= free && tally.allows(job.id, gpus);
+    const bool wanted = gpus <= free && (!limited || tally.allows(job.id, gpus));
     repacked.wanted[i] = wanted;
     if (wanted) {
       free -= gpus;
-      tally.take(job.id, gpus);
+      if (limited) tally.take(job.id, gpus);
       if (is_waiting(job.state)) starts.push_back(&job);
     } else if (is_running(job.state)) {
       repacked.decisions.list.push_back(Preempt{.job = job.id});
@@ -135,6 +136,15 @@ Decisions lead_to(const ClusterView& view, std::span<const Job* const> jobs,
   return decisions;
 }
 
+/// As only_number_matters(), within a loop over all jobs.
+inline bool is_of_number_alone(const Job& job) {
+  const Request& request = job.spec.request;
+  const GpuRequest& gpu = request.gpu;
+  return gpu.sharing == Sharing::Alone && gpu.vram == Bytes(0) && gpu.count > GpuCount(0) &&
+         !is_choosy(gpu) && job.barred == 0 && request.cpu == CpuMilli(0) &&
+         request.host == Bytes(0) && (holds_berth(job.state) || job.home.is_default());
+}
+
 Repacked repack_by_place(const ClusterView& view, std::span<const Job* const> jobs,
                          const Placer& placer) {
   const auto places = fill(view, jobs, placer);
@@ -146,13 +156,7 @@ Repacked repack_by_place(const ClusterView& view, std::span<const Job* const> jo
 
 }  // namespace
 
-bool only_number_matters(const Job& job) {
-  const Request& request = job.spec.request;
-  const GpuRequest& gpu = request.gpu;
-  return gpu.sharing == Sharing::Alone && gpu.vram == Bytes(0) && gpu.count > GpuCount(0) &&
-         !is_choosy(gpu) && job.barred == 0 && request.cpu == CpuMilli(0) &&
-         request.host == Bytes(0) && (holds_berth(job.state) || job.home.is_default());
-}
+bool only_number_matters(const Job& job) { return is_of_number_alone(job); }
 
 Repacked repack(const ClusterView& view, std::span<const JobId> list, const Placer& placer) {
   std::vector<const Job*> jobs;
@@ -161,7 +165,7 @@ Repacked repack(const ClusterView& view, std::span<const JobId> list, const Plac
   GpuCount held(0);
   for (const JobId id : list) {
     const Job* const job = view.find(id);
-    by_number = by_number && only_number_matters(*job);
+    by_number = by_number && is_of_number_alone(*job);
     if (holds_berth(job->state)) held += job->grant.gpus();
     jobs.push_back(job);
   }
