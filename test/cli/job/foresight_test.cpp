@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <iterator>
 #include <sstream>
@@ -61,6 +63,36 @@ TEST_F(Foresight, LetsBeWhatWorks) {
     for (const std::string output : {"", "out", "new", "logs/new", "logs/%j/out", "/dev/null"}) {
       EXPECT_THAT(warnings(program, output), IsEmpty()) << program << " " << output;
     }
+  }
+}
+
+/// What bash makes of <(...): it is this process's alone.
+TEST_F(Foresight, RefusesAFileThatOnlyThisProcessHasOpen) {
+  std::array<int, 2> ends{-1, -1};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  const std::string file = "/dev/fd/" + std::to_string(ends[0]);
+  EXPECT_EQ(refusal("cat " + file),
+            "'" + file +
+                "' is open in this shell alone, as <(...) makes it: the job cannot read "
+                "it; write a file, and name that");
+  close(ends[0]);
+  close(ends[1]);
+  for (const std::string& other : {file, std::string("/dev/fd/0"), std::string("/dev/fd/x")}) {
+    EXPECT_THAT(warnings("cat " + other), IsEmpty()) << other;
+  }
+}
+
+TEST_F(Foresight, KnowsWhatReadsItsProgramFromItsInput) {
+  using Words = std::vector<std::string>;
+  for (const Words& command : {Words{"bash"},
+                               {"/bin/bash", "-s", "x"},
+                               {"python3", "-", "--lr"},
+                               {"python", "/dev/stdin"}}) {
+    EXPECT_TRUE(reads_program_from_input(command)) << command.back();
+  }
+  for (const Words& command :
+       {Words{}, {"cat"}, {"python3", "t.py", "-"}, {"python3", "-s"}, {"bash", "-c", "cat"}}) {
+    EXPECT_FALSE(reads_program_from_input(command)) << command.size();
   }
 }
 

@@ -144,6 +144,23 @@ TEST(Submission, RefusesWithOptionValueAndLimit) {
             "--cwd /dev/null: is not a folder");
 }
 
+TEST(Submission, SendsMailToUsersAndWarnsOfAWordThatIsNothing) {
+  const auto told = [](const std::string& to) {
+    JobOptions options = with([](JobOptions&) {});
+    options["--notify"] = to;
+    const auto made = submission_of(options, kCaller);
+    return std::pair(made->body["notify"], made->warnings);
+  };
+  EXPECT_EQ(told("root").first, "root@localhost");
+  EXPECT_TRUE(told("me").first.get<std::string>().ends_with("@localhost"));
+  EXPECT_EQ(told("ann@example.org").first, "ann@example.org");
+  EXPECT_TRUE(told("true").second.empty());  // a program
+  ASSERT_EQ(told("nosuchcmd").second.size(), 1U);
+  EXPECT_EQ(told("nosuchcmd").second.front(),
+            "--notify nosuchcmd may reach nobody: it is no mail address, no user of this machine "
+            "and no program");
+}
+
 TEST(Submission, RefusesVariablesThatAreNone) {
   EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.environment = {"=x"}; })),
             "--env =x: has no name before its =");

@@ -109,6 +109,8 @@ TEST_F(Verbs, SubmitRefusesWhatMakesNoSense) {
        "berth: no job is named; give a number, a range or a name, such as 7, 7-9 or 'train-*'\n"},
       {{"cancel"}, "berth: cancel takes jobs, or --user, or --all\n"},
       {{"cancel", "--all", "3"}, "berth: cancel takes jobs, or --user, or --all\n"},
+      {{"cancel", "all"}, "berth: all: is not a job number; say berth cancel --all for all of "},
+      {{"history", "-n", "0"}, "berth: -n: Value 0 not in range 1 to 1000000000; "},
       {{"hold", "0"}, "berth: 0: is not a job number, which is from 1 to "},
       {{"wait", "5-3"}, "berth: 5-3: the first number of a range is larger than the last\n"},
   };
@@ -278,11 +280,14 @@ TEST_F(Verbs, LsFiltersAndSaysWhenJobsStart) {
   daemon_.answer("GET /v1/starts", R"({"starts":[{"job":2,"at":1e9,"confidence":"estimate"}]})");
   daemon_.answer("GET /v1/jobs", R"({"jobs":[
       {"id":1,"state":"running","user":7,"name":"a"},{"id":2,"state":"queued","user":7,"name":"b"},
-      {"id":3,"state":"queued","user":8,"name":"b"}],"live_jobs":3,"running_jobs":1})");
+      {"id":3,"state":"queued","user":8,"name":"b"},
+      {"id":4,"state":"queued","user":8,"name":"","command_line":"sleep 7"}],
+      "live_jobs":4,"running_jobs":1})");
   EXPECT_EQ(
       berth({"ls", "--user", "7", "--state", "queued", "--format", "id,predicted_start_at"}).out,
       "2\t1000000000.0\n");
   EXPECT_EQ(berth({"ls", "--name", "b", "--format", "{id}"}).out, "2\n3\n");
+  EXPECT_EQ(berth({"ls", "--name", "sleep*", "--format", "{id}"}).out, "4\n");
   EXPECT_EQ(berth({"ls", "-n", "1", "--format", "{id}"}).out, "1\n");
   EXPECT_THAT(berth({"ls", "--state", "gone"}).err, HasSubstr("--state gone: no such state"));
   EXPECT_EQ(berth({"ls", "--watch"}).err,
@@ -323,6 +328,11 @@ TEST_F(Verbs, LsWatchesOnATerminalUntilItIsInterrupted) {
 TEST_F(Verbs, CancelOfAUserIsOneRequest) {
   daemon_.answer("POST /v1/cancel", R"({"jobs":[{"id":4,"state":"cancelled"}],"refused":[]})");
   EXPECT_EQ(berth({"cancel", "--user", "77777"}).out, "job 4 cancelled\n");
+  daemon_.answer("POST /v1/hold", R"({"jobs":[{"id":4,"state":"held"}],
+      "refused":[{"id":5,"error":"job 5: is running"},{"id":6,"error":"job 6: is running"}]})");
+  const Ran held = berth({"hold", "--user", "77777"});
+  EXPECT_EQ(held.out, "job 4 held\n2 other jobs unchanged\n");
+  EXPECT_EQ(held.exit_code, 0) << held.err;
   EXPECT_EQ(Json::parse(daemon_.take("POST /v1/cancel").body), (Json{{"users", {77777}}}));
 }
 
