@@ -100,6 +100,7 @@ TEST(Reload, LimitsOfAUserAreInForceAtOnce) {
   const Rig::Answer done = rig.request("POST", "/v1/reload");
   ASSERT_EQ(done.status, 200) << done.body;
   EXPECT_EQ(done.body["at_next_start"], Json({"slots"}));
+  EXPECT_THAT(rig.text("/v1/doctor"), HasSubstr("waits for the next start of berthd: slots"));
   EXPECT_THAT(done.body["warnings"][0].get<std::string>(),
               HasSubstr("users.gone-for-good: there is no such user; left out"));
   EXPECT_EQ(rig.wait_end(second)["state"], "done");
@@ -112,6 +113,9 @@ TEST(Reload, LimitsOfAUserAreInForceAtOnce) {
   const Rig::Answer wrong = rig.request("POST", "/v1/reload");
   EXPECT_EQ(wrong.status, 400);
   EXPECT_THAT(wrong.body["error"].get<std::string>(), HasSubstr("polcy: unknown key"));
+  EXPECT_THAT(rig.text("/v1/doctor"), HasSubstr("was not taken over, what was before holds"));
+  EXPECT_EQ(rig.request("POST", "/v1/drain", {{"gpus", "all"}}).status, 200);
+  EXPECT_THAT(rig.text("/v1/doctor"), HasSubstr("all are drained: no job starts"));
   rig.folder().write("go", "");
   rig.wait_end(first);
 }

@@ -52,7 +52,7 @@ class Hints : public testing::Test {
     EXPECT_TRUE(made);
     return std::move(*made);
   }
-  std::vector<Hint> hints(JobId id) const {
+  std::vector<Hint> hints(JobId id, Duration longest_time = kForever) const {
     const ClusterView view = engine_->view();
     const JobSpec& spec = view.find(id)->spec;
     const auto at_once = [&](const JobSpec& changed) -> std::optional<Answered> {
@@ -72,7 +72,8 @@ class Hints : public testing::Test {
                       .now = kStart,
                       .start = forecast(copy(), id).start,
                       .usual_run = engine_->class_bound(spec.duration_class),
-                      .next_priority = priority_above_own(view, spec, id)},
+                      .next_priority = priority_above_own(view, spec, id),
+                      .longest_time = longest_time},
                      {.at_once = at_once, .ahead = ahead});
   }
   /// In the engine itself.
@@ -98,6 +99,9 @@ TEST_F(Hints, TheLongestLimitThatDelaysNobody) {
   EXPECT_EQ(found[0].spec.time_limit, minutes(38)) << "a minute is left to type it";
   EXPECT_EQ(found[0].start, kStart);
   EXPECT_THAT(found[0].placement.gpus, ElementsAre(GpuId(0)));
+  const auto allowed = hints(waits, minutes(20));
+  ASSERT_FALSE(allowed.empty());
+  EXPECT_EQ(allowed[0].spec.time_limit, minutes(20)) << "no longer than may be asked for";
   EXPECT_TRUE(starts_with(waits, found[0]));
 }
 
