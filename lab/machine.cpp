@@ -19,8 +19,10 @@ std::string machine() {
 
 std::string today() {
   const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
   char text[16];
-  std::strftime(text, sizeof text, "%Y-%m-%d", std::gmtime(&now));
+  std::strftime(text, sizeof text, "%Y-%m-%d", &parts);
   return text;
 }
 

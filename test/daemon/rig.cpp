@@ -12,6 +12,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <sstream>
 #include <thread>
 
@@ -162,6 +163,10 @@ Rig::Rig(RigOptions options) : options_(std::move(options)) {
 Rig::~Rig() {
   watch_turns();
   if (is_up()) kill();
+  // What berthd said, a sanitizer's report among it, is gone with the folder.
+  if (::testing::Test::HasFailure()) {
+    std::cerr << "berthd said:\n" << slurp(folder_ / "daemon.log") << std::flush;
+  }
   for (int left = 1; left > 0;) {
     left = 0;
     for (const pid_t pid : processes_of(folder_.path().string() + "/")) {

@@ -55,6 +55,12 @@ constexpr auto kBans = std::to_array<Ban>({
     {"unordered_multiset", kHash},
 });
 
+constexpr auto kSharedAnswers = std::to_array<std::string_view>(
+    {"getpwent", "getpwnam",  "getpwuid",      "fgetpwent",     "getgrent",
+     "getgrnam", "getgrgid",  "fgetgrent",     "localtime",     "gmtime",
+     "ctime",    "asctime",   "strtok",        "ttyname",       "getlogin",
+     "ptsname",  "getmntent", "gethostbyname", "getservbyname", "inet_ntoa"});
+
 constexpr std::size_t kMostColumns = 100;
 constexpr std::size_t kMostHeaderLines = 10;
 
@@ -112,6 +118,23 @@ Findings banned_calls(const Source& source) {
       if (!has_word(lines[i], ban.word)) continue;
       findings.push_back({source.path, i + 1,
                           std::string(ban.word) + " is banned here: " + std::string(ban.instead)});
+    }
+  }
+  return findings;
+}
+
+Findings shared_answers(const Source& source) {
+  if (!is_cpp(source) || part(source.path, 0) == "test") return {};
+  Findings findings;
+  const std::string code = code_only(source.text);
+  const auto lines = lines_of(code);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i].starts_with('#')) continue;  // an include of <ctime>
+    for (const std::string_view name : kSharedAnswers) {
+      if (!has_word(lines[i], name)) continue;
+      findings.push_back({source.path, i + 1,
+                          std::string(name) + " answers in memory that all threads share: use " +
+                              std::string(name) + "_r"});
     }
   }
   return findings;

@@ -32,6 +32,8 @@ Findings macros(const Source& source);
 /// What may wait for a file or a process of a user's is called only where waits.cpp says why: the
 /// engine's thread serves everybody.
 Findings waits(const Source& source);
+/// No function of the C library that answers in memory which all threads share: it has one with _r.
+Findings shared_answers(const Source& source);
 /// Work left for later has an issue number.
 Findings todos(const Source& source);
 /// Text must make sense on any machine: no path that exists on one only.

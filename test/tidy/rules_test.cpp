@@ -214,6 +214,15 @@ TEST(Waits, HasNoPermitForNothing) {
   EXPECT_EQ(of("src/daemon/notices/audit.cpp"), 3);
 }
 
+TEST(SharedAnswers, AreRefusedWhereverTheyAreCalledOrHandedOn) {
+  EXPECT_THAT(shared_answers({"src/cli/a.cpp", "\nauto* entry = fgetpwent(file);"}),
+              ElementsAre(finds(2, "all threads share: use fgetpwent_r")));
+  EXPECT_THAT(shared_answers({"lab/a.cpp", "each(::getgrent);"}), SizeIs(1));
+  EXPECT_THAT(shared_answers({"src/a/b.cpp", "localtime_r(&now, &parts); // localtime(&now)"}),
+              IsEmpty());
+  EXPECT_THAT(shared_answers({"test/a.cpp", "gmtime(&now);"}), IsEmpty()) << "they have one thread";
+}
+
 TEST(Todos, NeedAnIssueNumber) {
   EXPECT_THAT(todos({"a.cpp",
                      "// TO"

@@ -54,6 +54,7 @@ TEST(Tree, LongLines) { expect_none(everywhere(long_lines)); }
 TEST(Tree, Macros) { expect_none(everywhere(macros)); }
 TEST(Tree, NothingWaitsForAUser) { expect_none(everywhere(waits)); }
 TEST(Tree, PermitsToWaitAreNeeded) { expect_none(idle_permits(tree())); }
+TEST(Tree, NoThreadReadsTheAnswerOfAnother) { expect_none(everywhere(shared_answers)); }
 TEST(Tree, Todos) { expect_none(everywhere(todos)); }
 TEST(Tree, MachinePaths) { expect_none(everywhere(machine_paths)); }
 TEST(Tree, NamesAreDefinedOnce) { expect_none(names_defined_twice(tree())); }

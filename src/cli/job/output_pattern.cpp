@@ -56,11 +56,14 @@ std::string filled_pattern(std::string_view pattern, const PatternFacts& facts) 
 }
 
 PatternFacts facts_here(std::string name) {
-  const passwd* const entry = ::getpwuid(::getuid());
+  std::array<char, 16'384> line{};
+  passwd entry{};
+  passwd* found = nullptr;
+  static_cast<void>(::getpwuid_r(::getuid(), &entry, line.data(), line.size(), &found));
   std::array<char, 256> host{};
   ::gethostname(host.data(), host.size() - 1);
   return {.name = std::move(name),
-          .user = entry == nullptr ? std::to_string(::getuid()) : entry->pw_name,
+          .user = found == nullptr ? std::to_string(::getuid()) : entry.pw_name,
           .host = std::string(host.data()).substr(0, std::string_view(host.data()).find('.'))};
 }
 

@@ -138,12 +138,36 @@ std::optional<uid_t> process_user(pid_t pid) {
 
 namespace {
 
-/// Calls visit(entry) for every account of /etc/passwd.
+/// Calls visit(entry) for every line of such a file, which `read` reads: fgetpwent_r or
+/// fgetgrent_r, as several threads look for names.
+template <class Entry, class Visit>
+void for_each_entry(const char* path, int read(std::FILE*, Entry*, char*, std::size_t, Entry**),
+                    Visit visit) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path, "re"), std::fclose);
+  std::vector<char> line(1024);
+  while (file != nullptr) {
+    const long begin = std::ftell(file.get());
+    Entry entry;
+    Entry* found = nullptr;
+    const int failed = read(file.get(), &entry, line.data(), line.size(), &found);
+    if (failed == ERANGE) {  // a group of thousands has a long line
+      line.resize(2 * line.size());
+      std::fseek(file.get(), begin, SEEK_SET);
+      continue;
+    }
+    if (failed != 0 || found == nullptr) return;
+    visit(*found);
+  }
+}
+
 template <class Visit>
 void for_each_account(Visit visit) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen("/etc/passwd", "re"),
-                                                             std::fclose);
-  while (const passwd* entry = file ? ::fgetpwent(file.get()) : nullptr) visit(*entry);
+  for_each_entry<passwd>("/etc/passwd", ::fgetpwent_r, visit);
+}
+
+template <class Visit>
+void for_each_group(Visit visit) {
+  for_each_entry<group>("/etc/group", ::fgetgrent_r, visit);
 }
 
 }  // namespace
@@ -163,24 +187,21 @@ std::optional<gid_t> number_of_group(std::string_view name) {
   gid_t number = 0;
   const auto read = std::from_chars(name.data(), name.data() + name.size(), number);
   if (read.ec == std::errc() && read.ptr == name.data() + name.size()) return number;
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen("/etc/group", "re"),
-                                                             std::fclose);
-  while (const group* entry = file ? ::fgetgrent(file.get()) : nullptr) {
-    if (name == entry->gr_name) return entry->gr_gid;
-  }
-  return std::nullopt;
+  std::optional<gid_t> found;
+  for_each_group([&](const group& entry) {
+    if (!found && name == entry.gr_name) found = entry.gr_gid;
+  });
+  return found;
 }
 
 std::optional<std::vector<uid_t>> members_of_group(std::string_view name) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen("/etc/group", "re"),
-                                                             std::fclose);
   std::optional<gid_t> number;
   std::set<std::string> names;
-  while (const group* entry = file ? ::fgetgrent(file.get()) : nullptr) {
-    if (name != entry->gr_name) continue;
-    number = entry->gr_gid;
-    for (char** member = entry->gr_mem; *member != nullptr; ++member) names.insert(*member);
-  }
+  for_each_group([&](const group& entry) {
+    if (name != entry.gr_name) return;
+    number = entry.gr_gid;
+    for (char** member = entry.gr_mem; *member != nullptr; ++member) names.insert(*member);
+  });
   if (!number) return std::nullopt;
   std::vector<uid_t> users;
   for_each_account([&](const passwd& entry) {

@@ -15,6 +15,7 @@
 
 #include <array>
 #include <functional>
+#include <thread>
 #include <vector>
 
 #include "daemon/attempts/leftovers.hpp"
@@ -426,6 +427,29 @@ TEST(ShimTable, GivesTheLatest) {
   table.set({});
   EXPECT_EQ(before->at(5), JobId(1));  // a reader keeps what it took
   EXPECT_TRUE(table.get()->empty());
+}
+
+// ---- Accounts ----------------------------------------------------------------------------------
+
+/// Users 0 to 99, of which a machine has some.
+std::vector<std::string> names_of_many() {
+  std::vector<std::string> names;
+  UserNames of;
+  for (uid_t user = 0; user < 100; ++user) names.push_back(of.of(user));
+  return names;
+}
+
+TEST(UserNames, AreEachThreadsOwn) {
+  const std::vector<std::string> alone = names_of_many();
+  EXPECT_EQ(alone[0], "root");
+  std::array<std::vector<std::string>, 4> beside;
+  {
+    std::vector<std::jthread> threads;
+    for (std::vector<std::string>& names : beside) {
+      threads.emplace_back([&names] { names = names_of_many(); });
+    }
+  }
+  for (const std::vector<std::string>& names : beside) EXPECT_EQ(names, alone);
 }
 
 }  // namespace
