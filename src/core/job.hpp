@@ -46,9 +46,10 @@ struct JobSpec {
   UserId user;
   Request request;
   DurationClass duration_class = DurationClass::Medium;
-  Duration time_limit = kForever;  ///< The user's bound on the time of each start: run_of().
-  Duration estimate = kForever;    ///< Predicted run time to its end; kForever: none.
-  Bytes vram_estimate{0};          ///< Predicted GPU memory, upper bound; zero: none.
+  Duration time_limit = kForever;     ///< The user's bound on the time of each start: run_of().
+  Duration estimate = kForever;       ///< Predicted run time to its end; kForever: none.
+  Boxed<Conditions> conditions = {};  ///< What few jobs ask for.
+  Bytes vram_estimate{0};             ///< Predicted GPU memory, upper bound; zero: none.
   Instant deadline = kNever;
   std::int32_t priority = 0;  ///< Larger goes first among the jobs of its user.
   std::int32_t retries = 0;   ///< How often it may be tried again with more GPU memory.
@@ -59,7 +60,6 @@ struct JobSpec {
   /// Past runs that `estimate` was learned from (run_estimate.hpp); 0: the submitter stated it.
   std::int32_t learned_from = 0;
   Suspending suspending = Suspending::Unsaid;
-  Boxed<Conditions> conditions = {};  ///< What few jobs ask for.
 
   bool operator==(const JobSpec&) const = default;
 };
@@ -96,6 +96,7 @@ struct Overrun {
   bool operator==(const Overrun&) const = default;
 };
 
+/// Orders sort and count all jobs at each decision: what they read lies together, and first.
 struct Job {
   JobId id;
   JobSpec spec;
@@ -109,12 +110,14 @@ struct Job {
   std::int32_t exit_code = 0;
   Attempt attempt;  ///< Of the latest berth; 0 before the first.
   Instant submitted;
+  std::uint64_t barred = 0;  ///< As Ask::barred; follows the calendar and the time.
+  Home home = {};            ///< Where its processes are, if they cannot go on elsewhere.
+  Instant since;             ///< When the last change of (granted, not granted) was.
+  Duration ran{0};           ///< With GPUs granted, up to `since`.
+  Duration ran_before{0};    ///< Of that, before its latest start from nothing.
+  GpuTime attained{0};       ///< Granted GPUs x time, up to `since`.
+  Duration waited{0};        ///< Without, up to `since`.
   Instant first_start = kNever;
-  Instant since;                   ///< When the last change of (granted, not granted) was.
-  Duration ran{0};                 ///< With GPUs granted, up to `since`.
-  Duration ran_before{0};          ///< Of that, before its latest start from nothing.
-  GpuTime attained{0};             ///< Granted GPUs x time, up to `since`.
-  Duration waited{0};              ///< Without, up to `since`.
   std::uint64_t grant_number = 0;  ///< The n-th grant of the engine; orders grants.
   std::int32_t preemptions = 0;
   std::int32_t failed_starts = 0;
@@ -131,10 +134,8 @@ struct Job {
   bool again_if_hurt = false;      ///< Then it runs again if that was a neighbour's fault.
   std::optional<Overrun> hurt_by;  ///< The latest overrun at its expense; while it holds a berth.
   Instant stays_until;             ///< It could not be suspended, and is not preempted before.
-  std::uint64_t barred = 0;        ///< As Ask::barred; follows the calendar and the time.
   Duration line_shift{0};          ///< From its submission to its place in line.
   Bytes in_host{0};                ///< GPU memory that it held when it was told to be suspended.
-  Home home = {};                  ///< Where its processes are, if they cannot go on elsewhere.
 
   bool operator==(const Job&) const = default;
 };
@@ -163,7 +164,10 @@ inline bool has_idle_process(const Job& job) {
 }
 
 /// True if it saves its own state when it is preempted, and starts again with that.
-inline bool saves_itself(const Job& job) { return job.spec.conditions->on_preempt.signal != 0; }
+inline bool saves_itself(const Job& job) {
+  const Conditions* const asked = job.spec.conditions.if_set();
+  return asked != nullptr && asked->on_preempt.signal != 0;
+}
 
 /// Time with a berth up to `now`, all attempts together; of each up to the end of its process.
 inline Duration ran_of(const Job& job, Instant now) {

@@ -127,9 +127,9 @@ std::expected<void, Refusal> Displacement::serve(const Head& head, const Ask& as
 
 /// With the reason why nobody makes room, where it is not a matter of ranks.
 Refusal Displacement::refused(const Head& head, Refusal refusal) const {
+  if (refusal.why != Why::Capacity || !HostRoom::is_bounded(view_)) return refusal;
   const JobView job = view_.job(head.job());
-  if (refusal.why == Why::Capacity && !walk_.order().is_settled(job) &&
-      !host_.has_room_for(job, view_)) {
+  if (!walk_.order().is_settled(job) && !host_.has_room_for(job, view_)) {
     refusal.gate.what = GateWord::What::HostMemory;
   }
   return refusal;

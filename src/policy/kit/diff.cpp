@@ -12,7 +12,7 @@ namespace {
 template <class Keep>
 void for_each_left_alone(const ClusterView& view, std::span<const Job* const> jobs, Keep keep) {
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    const JobView job = view.job(jobs[i]->id);
+    const JobView job(*jobs[i], view.now());
     if (view.is_left_alone(job)) keep(i, job);
   }
 }
@@ -56,31 +56,38 @@ class Starter {
   Tally tally_;
 };
 
+/// Of each job of a list what counts where only numbers do: thousands are gone through at each
+/// decision, more than once, and a job is large.
+struct Counted {
+  GpuCount gpus;  ///< One that stays keeps what it holds.
+  bool runs = false;
+};
+
 /// `held` GPUs have tenants among the jobs.
-Repacked repack_by_number(const ClusterView& view, std::span<const Job* const> jobs, GpuCount held,
-                          const Placer& placer) {
+Repacked repack_by_number(const ClusterView& view, std::span<const Job* const> jobs,
+                          std::span<const Counted> counted, GpuCount held, const Placer& placer) {
   Repacked repacked{.wanted = std::vector<bool>(jobs.size()), .decisions = {}};
   GpuCount free = view.use().vacant() + held;
   const bool limited = view.settings().has_limits();  // most often none
   Tally tally(view, Tally::From::Nothing);
-  for_each_left_alone(view, jobs, [&](std::size_t i, const JobView& job) {
+  const auto take = [&](std::size_t i) {
     repacked.wanted[i] = true;
-    free -= job.gpus();
-    if (limited) tally.take(job.id(), job.gpus());
-  });
+    free -= counted[i].gpus;
+    if (limited) tally.take(jobs[i]->id, counted[i].gpus);
+  };
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const bool stays = counted[i].runs && view.is_left_alone(JobView(*jobs[i], view.now()));
+    if (stays) take(i);
+  }
   std::vector<const Job*> starts;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     if (repacked.wanted[i]) continue;
-    const Job& job = *jobs[i];
-    const GpuCount gpus = JobView(job, view.now()).gpus();  // one that stays keeps what it holds
-    const bool wanted = gpus <= free && (!limited || tally.allows(job.id, gpus));
-    repacked.wanted[i] = wanted;
-    if (wanted) {
-      free -= gpus;
-      if (limited) tally.take(job.id, gpus);
-      if (is_waiting(job.state)) starts.push_back(&job);
-    } else if (is_running(job.state)) {
-      repacked.decisions.list.push_back(Preempt{.job = job.id});
+    const auto& [gpus, runs] = counted[i];
+    if (gpus <= free && (!limited || tally.allows(jobs[i]->id, gpus))) {
+      take(i);
+      if (!runs && is_waiting(jobs[i]->state)) starts.push_back(jobs[i]);
+    } else if (runs) {
+      repacked.decisions.list.push_back(Preempt{.job = jobs[i]->id});
     }
   }
   if (starts.empty()) return repacked;
@@ -160,16 +167,21 @@ bool only_number_matters(const Job& job) { return is_of_number_alone(job); }
 
 Repacked repack(const ClusterView& view, std::span<const JobId> list, const Placer& placer) {
   std::vector<const Job*> jobs;
+  std::vector<Counted> counted;
   jobs.reserve(list.size());
+  counted.reserve(list.size());
   bool by_number = placer.is_fungible();
   GpuCount held(0);
   for (const JobId id : list) {
     const Job* const job = view.find(id);
     by_number = by_number && is_of_number_alone(*job);
-    if (holds_berth(job->state)) held += job->grant.gpus();
+    const bool holds = holds_berth(job->state);
+    const GpuCount gpus = holds ? job->grant.gpus() : job->spec.request.gpu.count;
+    if (holds) held += gpus;
     jobs.push_back(job);
+    counted.push_back({.gpus = gpus, .runs = is_running(job->state)});
   }
-  return by_number ? repack_by_number(view, jobs, held, placer)
+  return by_number ? repack_by_number(view, jobs, counted, held, placer)
                    : repack_by_place(view, jobs, placer);
 }
 

@@ -1,6 +1,5 @@
 #include "policy/kit/host_room.hpp"
 
-#include <limits>
 #include <utility>
 
 namespace berth {
@@ -19,9 +18,8 @@ Bytes wanted_by(const JobView& job, const ClusterView& view) {
 }  // namespace
 
 void HostRoom::follow(const ClusterView& view, std::span<const Event> events, bool is_fresh) {
-  const bool is_bounded = view.settings().suspend_room.has_value();
-  if (!is_bounded || is_fresh || !follows_) *this = HostRoom();
-  if (!is_bounded) return;
+  if (!is_bounded(view) || is_fresh || !follows_) *this = HostRoom();
+  if (!is_bounded(view)) return;
   if (!std::exchange(follows_, true)) {
     view.for_each_job([&](const Job& job) { update(job.id, view); });
   } else {
@@ -39,8 +37,6 @@ void HostRoom::update(JobId id, const ClusterView& view) {
 
 Wide HostRoom::left(const JobView& newcomer, const ClusterView& view,
                     std::span<const JobId> leaving, std::span<const JobId> victims) const {
-  const auto& room = view.settings().suspend_room;
-  if (!room) return Wide{std::numeric_limits<std::int64_t>::max()};
   Bytes taken = taken_;
   // What it holds itself comes back to the GPUs.
   if (const auto found = held_.find(newcomer.id()); found != held_.end()) taken -= found->second;
@@ -50,11 +46,11 @@ Wide HostRoom::left(const JobView& newcomer, const ClusterView& view,
       if (!job.ending && !saves_itself(job)) taken += view.held_by(job);
     }
   }
-  return Wide{room->raw()} - taken.raw();
+  return Wide{view.settings().suspend_room->raw()} - taken.raw();
 }
 
 Wide HostRoom::need(const JobView& newcomer, const ClusterView& view) {
-  if (!view.settings().suspend_room || newcomer.stays() || newcomer.saves_itself()) return 0;
+  if (newcomer.stays() || newcomer.saves_itself()) return 0;
   return Wide{wanted_by(newcomer, view).raw()} *
          static_cast<std::int64_t>(view.cluster().nodes().size());
 }

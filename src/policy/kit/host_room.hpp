@@ -21,12 +21,16 @@ class HostRoom {
   /// O(events); O(jobs) in a fresh pass, nothing where the room has no bound.
   void follow(const ClusterView& view, std::span<const Event> events, bool is_fresh);
 
+  static bool is_bounded(const ClusterView& view) {
+    return view.settings().suspend_room.has_value();
+  }
   /// Whether those that leave and the victims can be suspended, and then the newcomer unless it
   /// stays: all that it asks for fits into what is left for each node on average. Requires:
   /// follow() in this pass; `leaving` and `victims` hold GPUs. O(leaving + victims).
   enum class Then : std::uint8_t { GivesWay, Stays };
   bool admits(const JobView& newcomer, Then then, const ClusterView& view,
               std::span<const JobId> leaving, std::span<const JobId> victims) const {
+    if (!is_bounded(view)) return true;
     const Wide need_then = then == Then::Stays ? 0 : need(newcomer, view);
     return left(newcomer, view, leaving, victims) >= need_then;
   }
@@ -37,9 +41,10 @@ class HostRoom {
 
  private:
   /// Of the room without the newcomer, once those are suspended; may be less than nothing.
+  /// Requires: is_bounded().
   Wide left(const JobView& newcomer, const ClusterView& view, std::span<const JobId> leaving,
             std::span<const JobId> victims) const;
-  /// Of the room, for the newcomer to be suspended.
+  /// Of the room, for the newcomer to be suspended. Requires: is_bounded().
   static Wide need(const JobView& newcomer, const ClusterView& view);
   void update(JobId id, const ClusterView& view);
 

@@ -10,10 +10,14 @@ namespace berth {
 std::optional<Victims::Chosen> Victims::choose(const Head& head, const Ask& ask,
                                                std::span<const JobId> leaving) {
   asked_ = true;
-  const JobView newcomer = walk_.view().job(head.job());
-  const auto then =
-      walk_.order().is_settled(newcomer) ? HostRoom::Then::Stays : HostRoom::Then::GivesWay;
-  if (!host_.admits(newcomer, then, walk_.view(), leaving, {})) return std::nullopt;
+  const auto can_be_suspended = [&](std::span<const JobId> victims) {
+    if (!HostRoom::is_bounded(walk_.view())) return true;
+    const JobView newcomer = walk_.view().job(head.job());
+    const auto then =
+        walk_.order().is_settled(newcomer) ? HostRoom::Then::Stays : HostRoom::Then::GivesWay;
+    return host_.admits(newcomer, then, walk_.view(), leaving, victims);
+  };
+  if (!can_be_suspended({})) return std::nullopt;
   if (are_too_few(head, ask, leaving)) return std::nullopt;
   rank_others();
   Search search{.head = head};
@@ -30,7 +34,7 @@ std::optional<Victims::Chosen> Victims::choose(const Head& head, const Ask& ask,
     choice = Chosen{.jobs = {}, .placement = std::move(fewest->placement)};
     const auto victims = needed(fewest->victims, head, ask, choice->placement);
     for (const std::size_t victim : victims) choice->jobs.push_back(worst_.at(victim)->job);
-    if (!host_.admits(newcomer, then, walk_.view(), leaving, choice->jobs)) {
+    if (!can_be_suspended(choice->jobs)) {
       choice.reset();
     } else {
       for (const std::size_t victim : victims) worst_.at(victim)->gone = true;
