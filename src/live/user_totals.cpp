@@ -101,18 +101,17 @@ std::string UserTotals::why_not(const Keeper& keeper, const Known* known,
                                 const Submission& submission) const {
   static const Sums kNone;
   const Sums& has = known == nullptr ? kNone : known->sums;
-  const std::string user = "uid " + std::to_string(submission.spec.user.value());
   const auto beyond = [](std::int64_t sum, std::int64_t more, std::int64_t most) {
     return most != 0 && more != 0 && sum + more > most;
   };
   if (const auto more = jobs_of(submission); beyond(has.jobs, more, most_.jobs)) {
-    return user + " has " + std::to_string(has.jobs) +
+    return "you have " + std::to_string(has.jobs) +
            (has.jobs == 1 ? " job that waits or runs" : " jobs that wait or run") +
-           " and asks for " + std::to_string(more) + " more, the most is " +
+           " and ask for " + std::to_string(more) + " more, the most is " +
            std::to_string(most_.jobs) + " (user_queue)";
   }
   if (const auto more = after_of(submission); beyond(has.after, more, most_.after)) {
-    return "after: the jobs of " + user + " have " + std::to_string(has.after) +
+    return "after: your jobs have " + std::to_string(has.after) +
            " others to wait for, each job its own, and this one adds " + std::to_string(more) +
            "; the most is " + std::to_string(most_.after) +
            "; submit a job with 0 GPUs that waits for them, and the rest after that";
@@ -120,9 +119,9 @@ std::string UserTotals::why_not(const Keeper& keeper, const Known* known,
   if (most_.bytes == Bytes(0)) return "";
   const Bytes more = more_by(keeper, known, submission);
   if (has.bytes + more <= most_.bytes) return "";
-  return "commands and environments of the jobs of " + user + " that wait or run take " +
-         to_text(has.bytes) + ", this job's " + to_text(more) + " more; the most is " +
-         to_text(most_.bytes) + " (user_environments_size)";
+  return "commands and environments of your jobs that wait or run take " + to_text(has.bytes) +
+         ", this job's " + to_text(more) + " more; the most is " + to_text(most_.bytes) +
+         " (user_environments_size)";
 }
 
 bool UserTotals::may_have_less(const Keeper& keeper, const Submission& submission) const {

@@ -80,11 +80,11 @@ TEST_F(UserTotalsTest, DifferentOnesAddUpForTheirUserAlone) {
   EXPECT_EQ(submit(environments, job_with('a')), "");
   EXPECT_EQ(submit(environments, job_with('b')), "");
   EXPECT_THAT(submit(environments, job_with('c')),
-              testing::MatchesRegex("commands and environments of the jobs of uid 1000 that wait "
+              testing::MatchesRegex("commands and environments of your jobs that wait "
                                     "or run take 200(\\.[0-9])? KiB, this job's 100(\\.[0-9])? KiB "
                                     "more; the most is 250 KiB \\(user_environments_size\\)"));
   EXPECT_EQ(submit(environments, job_with('c', 1001)), "");
-  EXPECT_THAT(submit(environments, job_with('c')), HasSubstr("uid 1000")) << "also counted again";
+  EXPECT_THAT(submit(environments, job_with('c')), HasSubstr("your jobs")) << "also counted again";
 }
 
 TEST_F(UserTotalsTest, EqualOnesCountOnce) {
@@ -129,7 +129,7 @@ TEST_F(UserTotalsTest, OneJobIsToldOfAsOne) {
   UserTotals totals({.jobs = 1});
   EXPECT_EQ(submit(totals, job_with('a')), "");
   EXPECT_EQ(submit(totals, job_with('a')),
-            "uid 1000 has 1 job that waits or runs and asks for 1 more, the most is 1 "
+            "you have 1 job that waits or runs and ask for 1 more, the most is 1 "
             "(user_queue)");
 }
 
@@ -138,7 +138,7 @@ TEST_F(UserTotalsTest, JobsAreCountedByUserAndAnEndMakesRoomAtOnce) {
   EXPECT_EQ(submit(totals, job_with('a')), "");
   EXPECT_EQ(submit(totals, job_with('a')), "");
   EXPECT_EQ(submit(totals, job_with('a')),
-            "uid 1000 has 2 jobs that wait or run and asks for 1 more, the most is 2 (user_queue)");
+            "you have 2 jobs that wait or run and ask for 1 more, the most is 2 (user_queue)");
   EXPECT_EQ(submit(totals, job_with('a', 1001)), "");
   finish(JobId(1));
   EXPECT_EQ(submit(totals, job_with('a')), "");
@@ -154,9 +154,9 @@ TEST_F(UserTotalsTest, WhatIsTakenAndNotThereYetCountsInEveryCount) {
   EXPECT_NE(submit(totals, job_with('c')), "");
   finish(JobId(1));
   EXPECT_EQ(submit(totals, job_with('d')), "") << "there is room for one";
-  EXPECT_THAT(submit(totals, job_with('e')), HasSubstr("has 2 jobs"));
+  EXPECT_THAT(submit(totals, job_with('e')), HasSubstr("have 2 jobs"));
   arrive(std::exchange(comes, {}));
-  EXPECT_THAT(submit(totals, job_with('e')), HasSubstr("has 2 jobs"));
+  EXPECT_THAT(submit(totals, job_with('e')), HasSubstr("have 2 jobs"));
   finish(JobId(2));
   EXPECT_EQ(submit(totals, job_with('e')), "");
 }
@@ -178,7 +178,7 @@ TEST_F(UserTotalsTest, JobsToWaitForAreCountedForEachJob) {
   EXPECT_EQ(submit(totals, waits), "");
   EXPECT_EQ(submit(totals, waits), "");
   EXPECT_THAT(submit(totals, waits),
-              HasSubstr("after: the jobs of uid 1000 have 4 others to wait for, each job its own, "
+              HasSubstr("after: your jobs have 4 others to wait for, each job its own, "
                         "and this one adds 2; the most is 5"));
   EXPECT_EQ(submit(totals, job_with('c')), "") << "it waits for none";
   finish(JobId(1));
