@@ -163,7 +163,8 @@ class Placer {
   /// Without this call place() works, but knows no jobs.
   virtual void prepare(const ClusterView&, std::span<const Event>) {}
 
-  /// Returns a placement that fits by trial.look(), or the reason why there is none.
+  /// Returns a placement that fits by trial.look(), or the reason why there is none. For jobs that
+  /// ask for the same it is the same on the same trial, but for what is kept for one of them.
   virtual Placed place(const Ask& ask, JobId job, const Trial& trial) const = 0;
 
   /// True if a job that fits one node gets its GPUs on one node or not at all.

@@ -28,6 +28,11 @@ struct UserServices {
     return found == by.end() ? 0 : found->second;
   }
   Instant next_look() const { return at + kStep; }
+  /// The first look at `time` or later.
+  static Instant look_from(Instant time) {
+    const Duration into = Duration(micros(time) % micros(kStep));
+    return into == Duration::zero() ? time : later(time, kStep - into);
+  }
 };
 inline auto members(UserServices& v) { return std::tie(v.at, v.by, v.mean); }
 

@@ -138,17 +138,18 @@ class Headroom final : public Order {
     return decisions;
   }
 
+  /// Of a user's jobs, whose service moves them all together: a lane has all that ask for as much.
   Ranked rank(const JobView& job, const ClusterView&) const override {
-    return {.rank = {.major = micros(job.in_line_since())}, .valid_until = std::nullopt};
-  }
-  std::int64_t lane(const JobView& job, const ClusterView&) const override {
-    return lg(micros(run_time(job)));
+    const Due* const due = due_of(job.id());
+    if (due != nullptr && due->at <= had_.at) return {.rank = rank_of(*due), .valid_until = {}};
+    return {.rank = {.major = lg(micros(run_time(job))), .minor = micros(job.in_line_since())},
+            .valid_until = due == nullptr || due->at == kNever
+                               ? std::nullopt
+                               : std::optional(UserServices::look_from(due->at))};
   }
   Rank lane_rank(const JobView& job, const ClusterView&) const override {
     const Due* const due = due_of(job.id());
-    if (due != nullptr && due->at <= had_.at) {
-      return {.major = micros(Instant::min()), .minor = micros(due->at)};
-    }
+    if (due != nullptr && due->at <= had_.at) return rank_of(*due);
     const std::int64_t had = std::max(had_.mean / kLeastPartOfMean, had_.of(job.user()));
     return {.major = 1000 * lg(micros(run_time(job))) + fairness_milli_ * lg(had),
             .minor = micros(job.in_line_since())};
@@ -210,6 +211,11 @@ class Headroom final : public Order {
 
   Duration run_time(const JobView& job) const {
     return supposed_run(job, judge_.class_of(job), judge_.bounds());
+  }
+
+  /// Of one that is overdue: before all that are not.
+  static Rank rank_of(const Due& due) {
+    return {.major = micros(Instant::min()), .minor = micros(due.at)};
   }
 
   const Due* due_of(JobId id) const {

@@ -58,7 +58,8 @@ EasyPass::Next EasyPass::serve(const Head& head) {
   const JobId id = head.job();
   const Ask ask = walk_.ask_of(*head.lane);
   if (walk_.is_started(id)) return Next::Any;  // in a walk before
-  Placed placed = promise_.is_to(id) ? std::unexpected(Refusal{}) : walk_.place(id, ask);
+  Walk::Choices* const choices = lending_ == nullptr ? &choices_ : nullptr;
+  Placed placed = promise_.is_to(id) ? std::unexpected(Refusal{}) : walk_.place(id, ask, choices);
   if (!placed) {
     Refusal refusal = placed.error();
     if (!promise_.is_to(id)) walk_.rule_out(ask, refusal);
@@ -85,6 +86,7 @@ EasyPass::Next EasyPass::serve(const Head& head) {
 void EasyPass::start(JobId id, const Ask& ask, Placement place) {
   const Because because = promise_.is_made() ? Because::Backfilled : Because::ItsTurn;
   const Grant& grant = walk_.start(id, ask, std::move(place), because);
+  choices_.clear();
   if (lending_ != nullptr) lending_->note_start(id, grant, ask.planned);
 }
 

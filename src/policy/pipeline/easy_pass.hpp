@@ -40,7 +40,8 @@ class EasyPass {
   Walk& walk_;
   StartPromise& promise_;
   Lending* lending_;
-  bool refused_any_ = false;              ///< For the promise, in this walk.
+  Walk::Choices choices_;     ///< Where nothing is lent. Most jobs ask for the same as others.
+  bool refused_any_ = false;  ///< For the promise, in this walk.
   std::set<const Lane*> longer_refused_;  ///< Jobs of these that outlast the start need no look.
 };
 

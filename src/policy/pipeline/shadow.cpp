@@ -55,6 +55,9 @@ bool AtStart::is_outlasted_by(JobId job) const {
 }
 
 std::optional<Placement> AtStart::place_beside(JobId job, const Ask& ask, Placement wanted) {
+  if (const auto again = refused_.find(ask); again != refused_.end() && again->second == wanted) {
+    return std::nullopt;
+  }
   const Placer& placer = walk_.placer();
   const Trial::Mark mark = then().mark();
   then().put(ask, wanted);
@@ -67,7 +70,10 @@ std::optional<Placement> AtStart::place_beside(JobId job, const Ask& ask, Placem
   then().put(ask, wanted);
   Placed moved = placer.place(shadow_.ask, shadow_.job, then());
   then().rollback(mark);
-  if (!moved) return std::nullopt;
+  if (!moved) {
+    refused_.insert_or_assign(ask, std::move(wanted));
+    return std::nullopt;
+  }
   shadow_.place = std::move(*moved);
   return wanted;
 }

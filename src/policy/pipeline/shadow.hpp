@@ -1,6 +1,7 @@
 // A start promised to one job, and the places of other jobs that do not delay it.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -45,6 +46,7 @@ class AtStart {
   void put(const Ask& ask, const Placement& place) {
     then().put(ask, place);
     no_room_beside_.clear();
+    refused_.clear();
   }
 
  private:
@@ -56,7 +58,8 @@ class AtStart {
   Shadow& shadow_;
   std::optional<Scratch> use_;
   std::optional<Trial> then_;
-  std::vector<Ask> no_room_beside_;  ///< No larger ask has room either, until something starts.
+  std::vector<Ask> no_room_beside_;   ///< No larger ask has room either, until something starts.
+  std::map<Ask, Placement> refused_;  ///< What was wanted in vain since.
 };
 
 }  // namespace berth

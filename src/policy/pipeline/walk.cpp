@@ -209,12 +209,20 @@ Why Walk::refused_before(JobId id, const Ask& ask) const {
   return tally_.allows(id, ask.gpus()) ? why_ruled_out(ask) : Why::Limit;
 }
 
-Placed Walk::place(JobId id, const Ask& ask) {
+Placed Walk::place(JobId id, const Ask& ask, Choices* choices) {
   const Why known = refused_before(id, ask);
-  return known == Why::Fits ? find(id, ask) : std::unexpected(Refusal{known});
+  return known == Why::Fits ? find(id, ask, choices) : std::unexpected(Refusal{known});
 }
 
-Placed Walk::find(JobId id, const Ask& ask) {
+Placed Walk::choose(JobId id, const Ask& ask, Choices* choices) const {
+  if (choices == nullptr) return placer().place(ask, id, trial_);
+  if (const auto known = choices->find(ask); known != choices->end()) return known->second;
+  Placed placed = placer().place(ask, id, trial_);
+  if (placed) choices->emplace(ask, *placed);
+  return placed;
+}
+
+Placed Walk::find(JobId id, const Ask& ask, Choices* choices) {
   std::vector<GpuId> avoided;
   std::vector<std::vector<GpuId>> by_gate;
   for (const auto& gate : context_.gates.list) {
@@ -224,7 +232,7 @@ Placed Walk::find(JobId id, const Ask& ask) {
   }
   std::ranges::sort(avoided);
   trial_.avoid(avoided);
-  Placed placed = placer().place(ask, id, trial_);
+  Placed placed = choose(id, ask, avoided.empty() ? choices : nullptr);
   if (!placed) return placed;
   Duration left = Duration::zero();
   GateWord word;

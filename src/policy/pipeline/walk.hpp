@@ -110,15 +110,18 @@ class Walk {
 
   /// What jobs of this lane are placed by.
   Ask ask_of(const Lane& lane) const { return context_.gates.ask(lane.key.ask); }
+  /// What the placement chose for an ask, while nothing is given out and nothing kept from anybody.
+  using Choices = std::map<Ask, Placement>;
   /// A place for this job on what is free now, or why it gets none: refused_before() and find().
-  Placed place(JobId id, const Ask& ask);
+  Placed place(JobId id, const Ask& ask, Choices* choices = nullptr);
   /// Why the job need not be tried: its user's limits, or what was ruled out in this walk. Fits if
   /// it must be.
   Why refused_before(JobId id, const Ask& ask) const;
   /// The second half of that.
   Why why_ruled_out(const Ask& ask) const;
-  /// A place by the placement and the gates.
-  Placed find(JobId id, const Ask& ask);
+  /// A place by the placement and the gates. A choice that is known is not made again, one that is
+  /// made is noted.
+  Placed find(JobId id, const Ask& ask, Choices* choices = nullptr);
   /// No larger ask is tried in this walk, where the reason holds for it too.
   void rule_out(const Ask& ask, Refusal refusal);
 
@@ -146,6 +149,7 @@ class Walk {
     return tells ? known_group_rank(lane, first) : Rank();
   }
   Rank known_group_rank(const Lane& lane, JobId first);
+  Placed choose(JobId id, const Ask& ask, Choices* choices) const;
   bool has_fallen_back(Head& head);
   void push(const Head& head);
   void push(Head head, std::set<Position>::const_iterator at);

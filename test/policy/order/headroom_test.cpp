@@ -119,13 +119,37 @@ TEST_F(Headroom, ServiceCountsInStepsOfTenMinutes) {
   EXPECT_GT(rank(job), before);
 }
 
-TEST_F(Headroom, JobsThatRunAlikeAreOfOneLane) {
-  const auto lane = [&](Duration run) {
-    return order_->lane(scene_.look(wait(of(run))), scene_.view());
-  };
-  EXPECT_EQ(lane(seconds(3600)), lane(seconds(3601)));
-  EXPECT_EQ(lane(hours(2)) - lane(hours(1)), 16);
-  EXPECT_LT(lane(Duration(1)), lane(Duration(2)));
+/// Their own order, which a lane keeps, and that among all are one.
+TEST_F(Headroom, JobsOfAUserAreOrderedAsAmongAll) {
+  std::vector<JobId> jobs;
+  for (const Duration run : {seconds(3601), hours(2), seconds(3600), Duration(2), Duration(1)}) {
+    jobs.push_back(wait(of(run)));
+  }
+  const auto own = [&](JobId id) { return order_->rank(scene_.look(id), scene_.view()); };
+  EXPECT_EQ(own(jobs[0]).rank.major, own(jobs[2]).rank.major) << "within a sixteenth of an octave";
+  EXPECT_EQ(own(jobs[1]).rank.major - own(jobs[0]).rank.major, 16);
+  EXPECT_LT(own(jobs[4]).rank, own(jobs[3]).rank);
+  for (const JobId a : jobs) {
+    for (const JobId b : jobs) EXPECT_EQ(own(a).rank <=> own(b).rank, rank(a) <=> rank(b));
+  }
+}
+
+TEST_F(Headroom, AJobMovesInItsLaneAtTheLookAtWhichItIsOverdue) {
+  const JobId job = wait(of(hours(1)));
+  const Ranked before = order_->rank(scene_.look(job), scene_.view());
+  ASSERT_TRUE(before.valid_until);
+  EXPECT_EQ(micros(*before.valid_until) % micros(minutes(10)), 0);
+  EXPECT_GE(*before.valid_until, kStart + due_after(job));
+  EXPECT_LT(*before.valid_until, kStart + due_after(job) + minutes(10));
+  scene_.at(*before.valid_until - Duration(1));
+  order_->prepare(scene_.view(), {});
+  EXPECT_EQ(order_->rank(scene_.look(job), scene_.view()).rank, before.rank);
+  scene_.at(*before.valid_until);
+  order_->prepare(scene_.view(), {});
+  const Ranked after = order_->rank(scene_.look(job), scene_.view());
+  EXPECT_LT(after.rank, before.rank);
+  EXPECT_EQ(after.rank, rank(job));
+  EXPECT_FALSE(after.valid_until);
 }
 
 TEST_F(Headroom, ItIsDueAfterAMultipleOfAnEqualShare) {
