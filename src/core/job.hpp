@@ -64,6 +64,16 @@ struct JobSpec {
   bool operator==(const JobSpec&) const = default;
 };
 
+/// What holds where nobody said how a job shares its GPUs and whether it may be suspended, live as
+/// in the simulator. A service has no end that its patience could be a part of, and who asks it, or
+/// sits at a job's terminal (`is_attended`), would take it for dead.
+constexpr Sharing usual_sharing(DurationClass what, bool is_attended) {
+  return is_attended || what == DurationClass::Service ? Sharing::AtOnce : Sharing::Shared;
+}
+constexpr Suspending usual_suspending(DurationClass what, bool is_attended) {
+  return is_attended || what == DurationClass::Service ? Suspending::No : Suspending::Unsaid;
+}
+
 /// Voluntary progress, in millionths of the job's own unit.
 struct Progress {
   std::int64_t done = 0;

@@ -389,6 +389,10 @@ class Replay {
     result_.jobs[i].told = submitted.spec.estimate;
     submitted.spec.model = job.model;
     submitted.spec.batch = job.batch;
+    GpuRequest& gpu = submitted.spec.request.gpu;
+    if (gpu.count > GpuCount(0) && gpu.sharing == Sharing::Shared) {
+      gpu.sharing = usual_sharing(job.spec.duration_class, false);
+    }
     if (options_.costs.can_suspend && !suspension_.can_be(i)) {
       submitted.spec.suspending = Suspending::No;
     }

@@ -19,26 +19,20 @@ namespace {
 bool is_attended(const live::Submission& job) {
   return job.command.attach && job.command.attach->terminal;
 }
-bool is_service(const live::Submission& job) {
-  return job.spec.duration_class == DurationClass::Service;
-}
 
-/// Somebody looks at a terminal, and a service has no end that its patience could be a part of.
 Sharing sharing_of(const JobFields& fields, const JobDefaults& defaults) {
   if (fields.sharing) return *fields.sharing;
   if (fields.exclusive.value_or(false)) return Sharing::Alone;
   if (defaults.sharing) return *defaults.sharing;
-  return is_attended(fields.job) || is_service(fields.job) ? Sharing::AtOnce : Sharing::Shared;
+  return usual_sharing(fields.job.spec.duration_class, is_attended(fields.job));
 }
 
-/// Who looks at a terminal, or asks a service, would take it for dead. Jobs of several GPUs talk to
-/// each other over NCCL, which most drivers do not suspend.
+/// Jobs of several GPUs talk to each other over NCCL, which most drivers do not suspend.
 Suspending suspending_of(const JobFields& fields) {
   if (fields.suspend) return *fields.suspend ? Suspending::Yes : Suspending::No;
   const GpuRequest& gpu = fields.job.spec.request.gpu;
-  const bool is_parallel = gpu.count > GpuCount(1) || gpu.processes > 1;
-  const bool stays = is_attended(fields.job) || is_service(fields.job) || is_parallel;
-  return stays ? Suspending::No : Suspending::Unsaid;
+  if (gpu.count > GpuCount(1) || gpu.processes > 1) return Suspending::No;
+  return usual_suspending(fields.job.spec.duration_class, is_attended(fields.job));
 }
 
 /// What is left out follows from what is said.
