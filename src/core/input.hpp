@@ -75,6 +75,13 @@ struct ResumeFailed {
   JobId job;
   Attempt attempt;
 };
+/// Of an attempt that is being suspended: its own process held no GPU memory, but one below it did.
+/// So it may start other programs, and these look for the GPUs that it was given at its start: it
+/// goes on with those it has and no others.
+struct Rooted {
+  JobId job;
+  Attempt attempt;
+};
 /// The attempt's GPU memory was measured to be free, so its charge can be released.
 struct Released {
   JobId job;
@@ -185,6 +192,6 @@ using Input = std::variant<Submitted, CancelAsked, HoldAsked, ReleaseAsked, Star
                            Exited, AttemptEnded, Released, Measured, GpuHealth, NodeHealth,
                            Reported, Identified, Profiled, Configured, Weighed, Bounded, Ticked,
                            SuspendAsked, SuspendFailed, ResumeFailed, Shrunk, Updated, Drained,
-                           GpuLost, Wired, Reserved, Unreserved, Estimated, SurplusAsked>;
+                           GpuLost, Wired, Reserved, Unreserved, Estimated, SurplusAsked, Rooted>;
 
 }  // namespace berth

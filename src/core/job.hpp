@@ -122,6 +122,7 @@ struct Job {
   Instant submitted;
   std::uint64_t barred = 0;  ///< As Ask::barred; follows the calendar and the time.
   Home home = {};            ///< Where its processes are, if they cannot go on elsewhere.
+  GpuSet rooted = 0;         ///< While it is suspended: the GPUs that it must go on with; 0: any.
   Instant since;             ///< When the last change of (granted, not granted) was.
   Duration ran{0};           ///< With GPUs granted, up to `since`.
   Duration ran_before{0};    ///< Of that, before its latest start from nothing.
@@ -243,6 +244,7 @@ class JobView {
   Bytes in_host() const { return job_->in_host; }
   std::uint64_t barred() const { return job_->barred; }
   const Home& home() const { return job_->home; }
+  GpuSet rooted() const { return job_->rooted; }
 
   bool saves_itself() const { return berth::saves_itself(*job_); }
   /// Time without a berth since it first had one: what preemption has cost it so far.

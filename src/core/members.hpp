@@ -76,8 +76,11 @@ inline auto members(Job& v, codec::Before<2>) {
 inline auto members(Job& v, codec::Before<4>) {
   return std::tuple_cat(members(v, codec::Before<2>()), std::tie(v.home));
 }
-inline auto members(Job& v) {
+inline auto members(Job& v, codec::Before<5>) {
   return std::tuple_cat(members(v, codec::Before<4>()), std::tie(v.in_host));
+}
+inline auto members(Job& v) {
+  return std::tuple_cat(members(v, codec::Before<5>()), std::tie(v.rooted));
 }
 inline auto members(PastRun& v) { return std::tie(v.gpus, v.ran); }
 inline auto members(PastProgram& v, codec::Before<2>) { return std::tie(v.latest, v.runs); }
@@ -138,6 +141,7 @@ inline auto members(SuspendAsked& v) { return std::tie(v.job); }
 inline auto members(SuspendFailed& v) { return std::tie(v.job, v.attempt, v.stays_until); }
 inline auto members(Shrunk& v) { return std::tie(v.job, v.attempt, v.gpu, v.charge); }
 inline auto members(ResumeFailed& v) { return std::tie(v.job, v.attempt); }
+inline auto members(Rooted& v) { return std::tie(v.job, v.attempt); }
 inline auto members(Started& v) { return std::tie(v.job, v.attempt); }
 inline auto members(StartFailed& v) { return std::tie(v.job, v.attempt); }
 inline auto members(Exited& v) { return std::tie(v.job, v.attempt, v.outcome, v.code); }

@@ -121,6 +121,7 @@ bool Engine::grant(Job& job, const Start& start) {
   hold(job, 1);
   set_state(job, JobState::Starting);
   if (job.first_start == kNever) job.first_start = now_;
+  job.rooted = 0;
   if (state_.settings.suspends_in_place && is_kept(job))
     job.home = home_of(state_.cluster, job.grant);
   insert_ascending(state_.running, job.id);
@@ -268,7 +269,12 @@ void Engine::note_history(const Job& job) {
 /// suspended goes on with what is left, and at its very limit would do so for no time at all.
 void Engine::wait_again(Job& job, JobState state) {
   set_state(job, state);
-  if (state == JobState::Queued) job.ran_before = job.ran, job.home = {}, job.in_host = Bytes(0);
+  if (state == JobState::Queued) {
+    job.ran_before = job.ran;
+    job.home = {};
+    job.rooted = 0;
+    job.in_host = Bytes(0);
+  }
   job.migrating = false;
   job.ended.reset();
   job.leaving.reset();

@@ -148,6 +148,7 @@ class Engine {
   void on(const Released&);
   void on(const Measured&);
   void on(const GpuHealth&);
+  void let_go_of(GpuId gpu);
   void on(const GpuLost&);
   void on(const NodeHealth&);
   void on(const Reported&);
@@ -156,6 +157,7 @@ class Engine {
   void on(const SuspendAsked& asked);
   void on(const SuspendFailed& failed);
   void on(const ResumeFailed& failed);
+  void on(const Rooted& rooted);
   void on(const Shrunk& shrunk);
   void on(const Identified&);
   void note_spoiled(Job& job);

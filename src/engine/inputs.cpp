@@ -218,6 +218,19 @@ void Engine::on(const ResumeFailed& failed) {
   end(*job);
 }
 
+/// Not where a GPU of its is out of order, which would keep it for ever.
+void Engine::on(const Rooted& rooted) {
+  Job* const job = attempt(rooted.job, rooted.attempt);
+  if (job == nullptr || job->state != JobState::Stopping || !is_in_service(job->grant)) return;
+  GpuSet all = 0;
+  for (const Share& share : job->grant.shares) {
+    const GpuSet one = state_.cluster.gpu(share.gpu).self;
+    if (one == 0) return;
+    all |= one;
+  }
+  job->rooted = all;
+}
+
 void Engine::on(const Exited& exited) {
   on(AttemptEnded{.job = exited.job,
                   .attempt = exited.attempt,
@@ -332,6 +345,21 @@ void Engine::on(const GpuHealth& health) {
   if (use.healthy == health.healthy) return;
   use.healthy = health.healthy;
   state_.ledger.set_gpu(state_.cluster, health.gpu, use);
+  if (!use.healthy) let_go_of(health.gpu);
+}
+
+/// Jobs that were to go on with it do so with others, or never would.
+void Engine::let_go_of(GpuId gpu) {
+  const GpuSet self = state_.cluster.gpu(gpu).self;
+  std::vector<JobId> rooted;
+  state_.jobs.for_each([&](JobId id, const Job& job) {
+    if ((job.rooted & self) != 0) rooted.push_back(id);
+  });
+  for (const JobId id : rooted) {
+    Job& job = *state_.jobs.find(id);
+    job.rooted = 0;
+    if (is_waiting(job.state)) emit(EventKind::Requeued, id);
+  }
 }
 
 void Engine::on(const NodeHealth& health) {

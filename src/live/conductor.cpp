@@ -220,6 +220,10 @@ Duration Conductor::try_later(const Job& job) {
   return wait;
 }
 
+void Conductor::on_rooted(JobId job, Attempt attempt) {
+  if (current(job, attempt) != nullptr) inputs_.emplace_back(Rooted{job, attempt});
+}
+
 void Conductor::on_suspended(JobId job, Attempt attempt, const std::string& note) {
   if (current(job, attempt) == nullptr) return;
   const std::string before = keeper_.note_of(job);

@@ -100,6 +100,8 @@ class Conductor {
   /// The end of the attempt is unknown; no process of it is left.
   void on_lost(JobId job, Attempt attempt, const std::string& why);
   /// The attempt was stopped with Manner::Suspend, and its process has freed its GPU memory.
+  /// Before on_suspended(): see Rooted.
+  void on_rooted(JobId job, Attempt attempt);
   void on_suspended(JobId job, Attempt attempt, const std::string& note = "");
   /// It was to be suspended and runs as before; it is worth another try after `again`.
   void on_suspend_failed(JobId job, Attempt attempt, const std::string& why, Duration again);

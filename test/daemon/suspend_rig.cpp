@@ -16,10 +16,10 @@ SuspendRig::SuspendRig(const SuspendRigOptions& options)
 }
 
 int SuspendRig::submit_load(std::int64_t gib, int all_steps, int time_limit) {
-  const int id =
-      submit(test::load("--vram " + std::to_string(gib) + "G --step-ms 10 --report 10 --steps " +
-                        std::to_string(all_steps)),
-             vram(gib + 1, time_limit));
+  const int id = submit(
+      "exec " + test::load("--vram " + std::to_string(gib) + "G --step-ms 10 --report 10 --steps " +
+                           std::to_string(all_steps)),
+      vram(gib + 1, time_limit));
   wait_for(id, "running");
   eventually("it makes steps", [&] { return log(id).find("step 10/") != std::string::npos; });
   return id;

@@ -147,6 +147,31 @@ TEST(Suspend, AJobGoesOnOnAnotherGpu) {
   rig.expect_complete(id);
 }
 
+/// The second program takes the GPU that CUDA_VISIBLE_DEVICES has, which the job still has then.
+TEST(Suspend, AScriptGoesOnOnItsOwnGpuAndSoDoesItsNextProgram) {
+  SuspendRig rig({.gpus = "2x24GiB"});
+  const int id = rig.submit(test::load("--vram 8G --steps 0 --step-ms 5") + " & " +
+                                "while [ ! -e go ]; do sleep 0.01; done; kill $!; " +
+                                test::load("--vram 8G --steps 2 --step-ms 5") + "; echo both",
+                            vram(20));
+  eventually("the first holds its memory", [&] { return rig.used() > 7 * kGiB; });
+  const Json before = rig.job(id)["gpus"];
+  rig.suspend(id);
+  rig.wait_for(id, "suspended");
+  const int other =
+      rig.submit(test::kUntilGo, {{"gpu_indices", before}, {"vram_bytes", 20 * kGiB}});
+  rig.wait_for(other, "running");
+  rig.resume(id);
+  EXPECT_EQ(rig.wait_end(rig.submit("true", vram(1)))["state"], "done");
+  EXPECT_EQ(rig.job(id)["state"], "suspended") << "though the other GPU is free";
+  EXPECT_EQ(rig.request("POST", test::path(other, "/cancel")).status, 200);
+  rig.wait_for(id, "running");
+  EXPECT_EQ(rig.job(id)["gpus"], before);
+  rig.folder().write("go", "");
+  EXPECT_EQ(rig.wait_end(id)["state"], "done");
+  EXPECT_THAT(rig.log(id), HasSubstr("both\n"));
+}
+
 TEST(Suspend, ASuspendedJobCanBeCancelled) {
   SuspendRig rig;
   const int id = rig.submit_load();

@@ -345,6 +345,43 @@ TEST_F(SuspensionInPlace, IsForgottenWithItsProcesses) {
   EXPECT_TRUE(goes_on(id, {2}));
 }
 
+/// Programs that it starts later look for the GPUs that it was given at its start.
+TEST_F(Suspension, OfAJobBelowAShellIsForItsOwnGpus) {
+  const JobId id = rig_.run(shared(1, kVram), {2});
+  rig_.preempt(id, PreemptHow::Suspend);
+  rig_.tell({Rooted{id, Attempt(1)}});
+  rig_.released(id);
+  EXPECT_TRUE(rig_.resume(id, {1}).list.empty());
+  EXPECT_EQ(rig_.state(id), JobState::Suspended);
+  const auto restored = Engine::restore(rig_.engine().save(), std::make_unique<test::Script>());
+  ASSERT_TRUE(restored) << restored.error().message;
+  EXPECT_EQ(restored->view().find(id)->rooted, set_of(GpuId(2)));
+  ASSERT_NE(only<Continue>(rig_.resume(id, {2})), nullptr);
+  EXPECT_EQ(rig_.job(id).rooted, GpuSet{0}) << "until it is suspended again";
+}
+
+TEST_F(Suspension, FromAGpuThatFailsIsForAnother) {
+  const JobId id = rig_.run(shared(1, kVram), {2});
+  rig_.preempt(id, PreemptHow::Suspend);
+  rig_.tell({Rooted{id, Attempt(1)}});
+  rig_.released(id);
+  rig_.tell({GpuHealth{.gpu = GpuId(2), .healthy = false}});
+  ASSERT_NE(only<Continue>(rig_.resume(id, {1})), nullptr);
+  const JobId other = rig_.run(shared(1, kVram), {3});
+  rig_.preempt(other, PreemptHow::Suspend);
+  rig_.tell({GpuHealth{.gpu = GpuId(3), .healthy = false}});
+  rig_.tell({Rooted{other, Attempt(1)}});
+  EXPECT_EQ(rig_.job(other).rooted, GpuSet{0});
+}
+
+TEST_F(Suspension, FromNothingIsForAny) {
+  const JobId id = rig_.run(shared(1, kVram), {2});
+  rig_.preempt(id, PreemptHow::Requeue);
+  rig_.tell({Rooted{id, Attempt(1)}});
+  rig_.released(id);
+  EXPECT_EQ(rig_.job(id).rooted, GpuSet{0});
+}
+
 TEST_F(SuspensionInPlace, IsInASnapshot) {
   const JobId id = rig_.run(shared(3, kVram), {0, 2, 3});
   rig_.preempt(id, PreemptHow::Suspend);

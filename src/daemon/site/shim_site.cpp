@@ -224,6 +224,7 @@ void ShimSite::open_executor() {
 
 SuspenderHooks ShimSite::suspender_hooks() {
   return {
+      .rooted = [this](JobId job, Attempt attempt) { conductor_->on_rooted(job, attempt); },
       .suspended =
           [this](JobId job, Attempt attempt, const std::string& note) {
             const auto ours = suspended_for_.extract(job);

@@ -8,6 +8,7 @@
 
 #include "core/text/text.hpp"
 #include "posix/descriptor.hpp"
+#include "shim/proc.hpp"
 
 namespace berth::daemon {
 
@@ -211,6 +212,7 @@ void Suspender::conclude(JobId job, const Told& told) {
   switch (entry.phase) {
     case Phase::Suspending:
       entry.phase = Phase::Suspended;
+      tell_if_rooted(entry);
       hooks_.suspended(
           job, target.attempt,
           "its " + to_text(sum_of(entry.holders)) + " are in host memory (" + took + " s)");
@@ -236,6 +238,16 @@ void Suspender::conclude(JobId job, const Told& told) {
   }
 }
 
+/// A job's own process leads its group and is the shim's child.
+void Suspender::tell_if_rooted(const Entry& entry) const {
+  const auto is_own = [&](const Holder& holder) {
+    const auto stat = shim::stat_of(holder.process.pid);
+    return stat && stat->parent == entry.target.shim && stat->group == stat->pid;
+  };
+  if (!hooks_.rooted || std::ranges::any_of(entry.holders, is_own)) return;
+  hooks_.rooted(entry.target.job, entry.target.attempt);
+}
+
 /// It could not go on and is suspended as before.
 void Suspender::is_down(JobId job) {
   Entry& entry = entries_.at(job);
@@ -245,6 +257,7 @@ void Suspender::is_down(JobId job) {
   entry.phase = Phase::Suspended;
   static_cast<void>(write_down(entry));
   if (!was_to_suspend) return hooks_.resume_failed(job, target.attempt, why);
+  tell_if_rooted(entry);
   hooks_.suspended(job, target.attempt,
                    "its " + to_text(sum_of(entry.holders)) + " are in host memory");
 }

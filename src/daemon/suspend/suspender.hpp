@@ -26,6 +26,8 @@
 namespace berth::daemon {
 
 struct SuspenderHooks {
+  /// Before suspended(): its own process held no GPU memory, but one below it did.
+  std::function<void(JobId, Attempt)> rooted = {};
   std::function<void(JobId, Attempt, const std::string& note)> suspended;
   /// It runs as before.
   std::function<void(JobId, Attempt, const std::string& why, Duration again)> suspend_failed;
@@ -94,6 +96,7 @@ class Suspender {
   void note_progress(Entry& entry, const Told& told);
   void conclude(JobId job, const Told& told);
   void is_down(JobId job);
+  void tell_if_rooted(const Entry& entry) const;
   void fail(JobId job, const std::string& why, Duration again);
   void drop(JobId job);
   Duration limit_of(const Entry& entry) const;

@@ -148,7 +148,7 @@ inline bool is_of_number_alone(const Job& job) {
   const Request& request = job.spec.request;
   const GpuRequest& gpu = request.gpu;
   return gpu.sharing == Sharing::Alone && gpu.vram == Bytes(0) && gpu.count > GpuCount(0) &&
-         !is_choosy(gpu) && job.barred == 0 && request.cpu == CpuMilli(0) &&
+         !is_choosy(gpu) && job.barred == 0 && job.rooted == 0 && request.cpu == CpuMilli(0) &&
          request.host == Bytes(0) && (holds_berth(job.state) || job.home.is_default());
 }
 
