@@ -90,9 +90,10 @@ inline constexpr int kStopSignal = 15;  ///< SIGTERM: end the tree, SIGKILL afte
 inline constexpr int kSaveSignal = 14;  ///< SIGALRM: tell it to save, then end the tree.
 inline constexpr int kKillSignal = 12;  ///< SIGUSR2: end the tree at once.
 /// Queued with any of these: a line in the log says it.
-enum class EndedFor : int { Unsaid, Cancel, TimeLimit };
-/// SIGUSR1, queued with a signal's number: the job gets that signal. Once: the next is ignored, so
-/// that a daemon which does not know whether the one before it sent it may send it again.
+enum class EndedFor : int { Unsaid, Cancel, TimeLimit, GpuMemory };
+/// SIGUSR1, queued with a signal's number: those of the job that handle that signal get it. Once:
+/// the next is ignored, so that a daemon which does not know whether the one before it sent it may
+/// send it again.
 inline constexpr int kWarnSignal = 10;
 /// SIGWINCH: read the request to attach beside the attempt file and connect there.
 inline constexpr int kAttachSignal = 28;

@@ -87,6 +87,24 @@ TEST(Stop, AsksTheWholeTree) {
   EXPECT_EQ(daemon.log(), "asked\nasked\n");
 }
 
+/// The shell dies at once, and what it ran is no leftover.
+TEST(Stop, LeavesTheWholeGraceToWhatAShellRan) {
+  Daemon daemon;
+  Fifo told(daemon.folder() / "told");
+  Order order =
+      daemon.shell("sh -c 'trap \"sleep 2.5; echo saved; exit\" TERM; echo ready >" + told.path() +
+                   "; while :; do sleep 0.01; done' 2>/dev/null; echo never");
+  order.grace_millis = 600'000;
+  daemon.start(order);
+  daemon.started();
+  EXPECT_EQ(told.line(), "ready");
+  daemon.signal(kStopSignal);
+  const Ended ended = daemon.ended();
+  EXPECT_EQ(ended.exit.number, SIGTERM);
+  EXPECT_EQ(ended.note, "");
+  EXPECT_EQ(daemon.log(), "saved\n");
+}
+
 TEST(Stop, ReachesAStoppedJob) {
   Daemon daemon;
   Fifo told(daemon.folder() / "told");

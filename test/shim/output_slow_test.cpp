@@ -35,7 +35,8 @@ TEST(OutputThatIsLate, IsToldOfItsFolder) {
   daemon.start(order);
   const Ended ended = daemon.ended();
   EXPECT_EQ(shell_code(ended.exit), 125);
-  EXPECT_EQ(ended.note, "output file 'never/out': its folder was not there, nor within 10 s");
+  EXPECT_THAT(ended.note,
+              testing::EndsWith("/never/out': its folder was not there, nor within 10 s"));
 }
 
 TEST_F(OutputThatHangs, AtItsOpeningIsGivenUp) {

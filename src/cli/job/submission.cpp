@@ -483,7 +483,8 @@ void add_job_options(CLI::App& verb, JobOptions& options) {
   option(FieldGroup::Runs, "--snapshot-limit", "SIZE", "Largest copy. [1G]");
 
   option(FieldGroup::Failure, "--signal", "SIGNAL@TIME",
-         "Send the job a signal this long before its time limit, as USR1@60s.");
+         "Send those of its processes that handle it a signal this long before its time limit, as "
+         "USR1@60s.");
   for (const FieldGroup group : {FieldGroup::Failure, FieldGroup::Tells, FieldGroup::Policies}) {
     add_fields(verb, options, group, FieldVerbs::RunAndSubmit);
   }

@@ -27,8 +27,16 @@ SuspenderOptions suspender_options(const Options& options, const Machine& machin
 /// What its log says of that.
 shim::EndedFor ended_for(const Job* job) {
   if (job == nullptr || !job->ending) return shim::EndedFor::Unsaid;
-  if (job->outcome == Outcome::Timeout) return shim::EndedFor::TimeLimit;
-  return job->outcome == Outcome::Cancelled ? shim::EndedFor::Cancel : shim::EndedFor::Unsaid;
+  switch (job->outcome) {
+    case Outcome::Cancelled:
+      return shim::EndedFor::Cancel;
+    case Outcome::Timeout:
+      return shim::EndedFor::TimeLimit;
+    case Outcome::Oom:
+      return shim::EndedFor::GpuMemory;
+    default:
+      return shim::EndedFor::Unsaid;
+  }
 }
 
 }  // namespace

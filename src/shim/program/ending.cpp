@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "posix/descriptor.hpp"
 #include "shim/program/io.hpp"
@@ -83,12 +85,20 @@ void Ending::pass_on(int signal, std::optional<pid_t> foreground) const {
   });
 }
 
+bool Ending::warn(int signal, std::optional<pid_t> foreground) const {
+  if (tree_.process == 0) return false;
+  const std::set<pid_t> groups = {tree_.process, foreground.value_or(tree_.process)};
+  const bool any = any_hears(tree_, signal, &groups);
+  if (any) do_as(user_, [&] { tell(tree_, signal, &groups); });
+  return any;
+}
+
 void Ending::job_ended() {
   tree_.process = 0;
   if (stop_at_ && any_hears(tree_, save_signal_)) return;  // others save what they have
   stop_at_.reset();
-  if (!was_asked_) do_as(user_, [this] { ask_to_end(tree_); });
-  was_asked_ = true;
+  if (std::exchange(was_asked_, true)) return;
+  do_as(user_, [this] { ask_to_end(tree_); });
   kill_at_latest(Clock::now() + std::min(grace_, kGraceForLeftovers));
 }
 

@@ -32,7 +32,11 @@ class Ending {
   void hang_up(std::optional<pid_t> foreground);
   /// A signal from the user, for a process group or for the job's.
   void pass_on(int signal, std::optional<pid_t> foreground) const;
-  /// The job's own process was collected, others are left.
+  /// The same for those of these groups that handle it: others would die of it. Returns: whether
+  /// any does.
+  bool warn(int signal, std::optional<pid_t> foreground) const;
+  /// The job's own process was collected, others are left. Those that were asked to end already
+  /// have their whole time for it.
   void job_ended();
 
   /// For poll: until on_time() has something to do; -1: it has not.

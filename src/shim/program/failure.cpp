@@ -40,7 +40,10 @@ std::string subject(Step step, const Order& order) {
     case Step::Directory:
       return "directory '" + shown(order.directory) + "'";
     case Step::Output:
-      return "output file '" + shown(order.output) + "'";
+      return "output file '" +
+             shown(order.output.starts_with('/') ? order.output
+                                                 : order.directory + "/" + order.output) +
+             "'";
     case Step::Exec:
       return "cannot run '" + shown(order.arguments.front()) + "'";
   }

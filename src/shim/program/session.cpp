@@ -62,13 +62,25 @@ bool is_wanted() {
 /// In Slurm's words, as that is what people and their scripts look for in a log that ends suddenly.
 /// Returns: "" if there is nothing to say.
 std::string ended_text(JobId job, EndedFor why) {
-  if (why != EndedFor::Cancel && why != EndedFor::TimeLimit) return "";
+  std::string_view cause;
+  switch (why) {
+    case EndedFor::Unsaid:
+      return "";
+    case EndedFor::Cancel:
+      break;
+    case EndedFor::TimeLimit:
+      cause = " DUE TO TIME LIMIT";
+      break;
+    case EndedFor::GpuMemory:
+      cause = " DUE TO GPU MEMORY THAT IT WAS NOT GRANTED";
+      break;
+  }
   const time_t now = time(nullptr);
   tm local{};
   char at[32] = "";
   if (localtime_r(&now, &local) != nullptr) strftime(at, sizeof at, "%FT%T", &local);
-  return "*** JOB " + std::to_string(job.value()) + " CANCELLED AT " + at +
-         (why == EndedFor::TimeLimit ? " DUE TO TIME LIMIT ***" : " ***");
+  return "*** JOB " + std::to_string(job.value()) + " CANCELLED AT " + at + std::string(cause) +
+         " ***";
 }
 
 }  // namespace
@@ -156,9 +168,7 @@ bool Session::take_signals() {
     if (taken[i].ssi_signo == kKillSignal) ending_->kill();
     if (taken[i].ssi_signo == kAttachSignal) attach();
     const bool is_warning = taken[i].ssi_signo == kWarnSignal && taken[i].ssi_code == SI_QUEUE;
-    if (is_warning && !std::exchange(was_warned_, true)) {
-      ending_->pass_on(taken[i].ssi_int, pump_->foreground());
-    }
+    if (is_warning && !std::exchange(was_warned_, true)) warn(taken[i].ssi_int);
   }
   return is_left;
 }
@@ -167,6 +177,14 @@ bool Session::take_signals() {
 void Session::say_end(EndedFor why) {
   if (const std::string text = ended_text(order_.job, why); !text.empty())
     log_.say_everywhere(text);
+}
+
+/// Of a shell around a program, the program alone: what does not handle it would die of it.
+void Session::warn(int signal) {
+  if (ending_->warn(signal, pump_->foreground())) return;
+  const char* const name = sigabbrev_np(signal);
+  log_.say_everywhere("no process of the job handles SIG" + std::string(name ? name : "?") +
+                      ", which was to warn it of its time limit");
 }
 
 /// The kernel tells a terminal's foreground of another size only, and a screen has to be drawn anew
@@ -203,7 +221,7 @@ void Session::collect(pid_t pid, int status) {
   if (pid == launched_->pid()) {
     exit_ = exit_of_status(status);
     failure_ = launched_->failure();
-  } else if (had_leftovers_) {
+  } else if (had_leftovers_ && !was_told_to_end_) {
     ++left_behind_;
   }
 }

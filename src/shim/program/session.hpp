@@ -33,6 +33,7 @@ class Session {
   void hold();
   bool take_signals();
   void say_end(EndedFor why);
+  void warn(int signal);
   void attach();
   bool reap();
   void collect(pid_t pid, int status);

@@ -89,14 +89,20 @@ void ask_to_end(Tree tree) {
   }
 }
 
-bool any_hears(Tree tree, int signal) {
+namespace {
+bool is_told(const Stat& stat, int signal, const std::set<pid_t>* groups) {
+  return (groups == nullptr || groups->contains(stat.group)) && hears(stat.pid, signal);
+}
+}  // namespace
+
+bool any_hears(Tree tree, int signal, const std::set<pid_t>* groups) {
   return std::ranges::any_of(live_descendants(tree.shim),
-                             [&](const Stat& stat) { return hears(stat.pid, signal); });
+                             [&](const Stat& stat) { return is_told(stat, signal, groups); });
 }
 
-void tell(Tree tree, int signal) {
+void tell(Tree tree, int signal, const std::set<pid_t>* groups) {
   for (const Stat& stat : live_descendants(tree.shim)) {
-    if (!hears(stat.pid, signal)) continue;
+    if (!is_told(stat, signal, groups)) continue;
     send_to(stat, signal);
     send_to(stat, SIGCONT);
   }

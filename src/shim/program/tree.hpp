@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include <set>
 #include <vector>
 
 #include "shim/proc.hpp"
@@ -28,11 +29,11 @@ struct Tree {
 /// none of it is missed between two forks.
 void ask_to_end(Tree tree);
 
-/// True if some process of a tree hears this signal.
-bool any_hears(Tree tree, int signal);
-/// A signal, and SIGCONT, to those of a tree that hear it. It would end the others, such as a shell
-/// that waits for the program which hears it.
-void tell(Tree tree, int signal);
+/// True if some process of a tree, of these process groups unless null, hears this signal.
+bool any_hears(Tree tree, int signal, const std::set<pid_t>* groups = nullptr);
+/// A signal, and SIGCONT, to those that hear it. It would end the others, such as a shell that
+/// waits for the program which hears it.
+void tell(Tree tree, int signal, const std::set<pid_t>* groups = nullptr);
 
 /// A signal to those of a tree that are in this process group. Returns: false if there are none.
 bool signal_group(Tree tree, pid_t group, int signal);

@@ -444,6 +444,34 @@ TEST(LimitSignal, ComesBeforeTheTimeLimit) {
   EXPECT_EQ(job["warning_seconds"], 299);
 }
 
+/// A script around a program is what most jobs are.
+TEST(LimitSignal, ReachesThoseThatHandleItAndNoOther) {
+  Rig rig;
+  rig.start();
+  const std::string program = "trap \"echo saved; exit 0\" USR1; while :; do sleep 0.02; done";
+  const int id = rig.submit(
+      "sh -c '" + program + "' | cat; echo the shell lives",
+      without_gpus(
+          {{"time_limit_seconds", 300}, {"warning_signal", "USR1"}, {"warning_seconds", 299}}));
+  EXPECT_EQ(rig.wait_end(id)["state"], "done");
+  EXPECT_EQ(rig.log(id), "saved\nthe shell lives\n");
+}
+
+TEST(LimitSignal, ThatNobodyHandlesEndsNothingAndIsToldInTheLog) {
+  Rig rig;
+  rig.start();
+  const int id = rig.submit(
+      "while [ ! -e go ]; do sleep 0.02; done; echo on it went",
+      without_gpus(
+          {{"time_limit_seconds", 300}, {"warning_signal", "USR1"}, {"warning_seconds", 299}}));
+  eventually("it is told", [&] { return !rig.log(id).empty(); });
+  rig.folder().write("go", "");
+  EXPECT_EQ(rig.wait_end(id)["state"], "done");
+  EXPECT_EQ(rig.log(id),
+            "berth: no process of the job handles SIGUSR1, which was to warn it of its time limit\n"
+            "on it went\n");
+}
+
 TEST(LimitSignal, ThatFallsDueWhileBerthdIsAwayComesOnce) {
   Rig rig;
   rig.start();
