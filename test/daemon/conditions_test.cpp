@@ -111,10 +111,33 @@ TEST_F(Conditional, AFileOfJobsIsThereBeforeAnyOfThemStarts) {
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   const Json jobs = Json::parse(ran.out)["jobs"];
   ASSERT_EQ(jobs.size(), 4U);
+  EXPECT_EQ(jobs[0]["name"], "fails");
+  EXPECT_EQ(jobs[0]["state"], "queued") << "it was held for the others alone";
+  EXPECT_EQ(jobs[3]["state"], "held");
   EXPECT_EQ(rig_.wait_end(jobs[0]["id"])["state"], "failed");
   EXPECT_EQ(rig_.wait_end(jobs[1]["id"])["state"], "cancelled");
   EXPECT_EQ(rig_.wait_end(jobs[2]["id"])["state"], "done");
   EXPECT_EQ(rig_.job(jobs[3]["id"])["state"], "held") << "as the file has it";
+}
+
+TEST_F(Conditional, AFileIsTriedOutAndTakesNoOptionOfOneJob) {
+  const std::string file = rig_.folder().write("jobs.toml",
+                                               "[jobs.first]\ncommand = ['touch', 'ran']\n"
+                                               "vram = '1G'\ncpus = 0.01\n"
+                                               "[jobs.then]\ncommand = ['true']\ngpus = 0\n"
+                                               "after = ['first']\n");
+  const auto submit_with = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"submit", "--socket", rig_.socket(), "--file", file});
+    return test::run_program("berth", words);
+  };
+  EXPECT_EQ(submit_with({"--dry-run"}).out, "first: starts now on GPU 0\nthen: after first\n");
+  EXPECT_EQ(rig_.request("GET", "/v1/jobs?all=true").body["jobs"], Json::array());
+  const test::Ran held = submit_with({"--hold"});
+  EXPECT_EQ(held.exit_code, 2);
+  EXPECT_EQ(held.err,
+            "berth: --file: --hold stands beside it; write it in the file, for one job or under "
+            "[defaults]\n");
+  EXPECT_EQ(rig_.request("GET", "/v1/jobs?all=true").body["jobs"], Json::array());
 }
 
 TEST_F(Conditional, WhatCannotBeIsRefused) {

@@ -11,6 +11,7 @@
 #include "cli/ask/daemon.hpp"
 #include "cli/job/dag.hpp"
 #include "cli/job/foresight.hpp"
+#include "cli/job/habits.hpp"
 #include "cli/job/script.hpp"
 #include "cli/job/snapshot.hpp"
 #include "cli/job/submission.hpp"
@@ -120,7 +121,9 @@ int submit(SubmitArguments& arguments) {
     report_failure("job " + std::to_string(*integer_of(*answer, "id")) + " has the key '" +
                    printable(key) + "' already; nothing is submitted");
   }
-  const int code = print(arguments.common.json ? json_text(*answer) : told_text(*answer, *daemon));
+  Json told = *answer;
+  for (const std::string& warning : made->warnings) told["warnings"].push_back(warning);
+  const int code = print(arguments.common.json ? json_text(told) : told_text(*answer, *daemon));
   if (code != 0) {  // who tries again would have it twice
     report_failure("job " + std::to_string(*integer_of(*answer, "id")) + " is queued all the same");
   }
@@ -172,6 +175,48 @@ bool is_first(const DagJob& job, const std::map<std::string, std::int64_t>& numb
   });
 }
 
+/// `prep, train`: the jobs of the file that it waits for.
+std::string names_before(const DagJob& job, const std::map<std::string, std::int64_t>& numbers) {
+  std::string list;
+  for (const DagAfter& after : job.after) {
+    for (const std::string& name : after.names) {
+      if (numbers.contains(name)) list += (list.empty() ? "" : ", ") + printable(name);
+    }
+  }
+  return list;
+}
+
+/// When the first jobs of a file would start, and what the others wait for; all are checked.
+int try_out_file(const SubmitArguments& arguments, Daemon& daemon, const Caller& caller,
+                 const std::vector<DagJob>& jobs,
+                 const std::map<std::string, std::int64_t>& numbers) {
+  Json answers = Json::array();
+  std::string lines;
+  for (const DagJob& job : jobs) {
+    auto made = body_of(job, caller, numbers);
+    if (!made) return report_usage(made.error().message);
+    const std::string before = names_before(job, numbers);
+    if (!before.empty()) made->body.erase("after");
+    const auto answer = daemon.post("/v1/jobs?dry_run=true", made->body.dump());
+    if (!answer) {
+      return report_failure(job.where + ": jobs." + job.name + ": " + answer.error().message);
+    }
+    Json told = *answer;
+    told["name"] = job.name;
+    lines += printable(job.name) + ": ";
+    if (!before.empty()) {
+      lines += "after " + before + "\n";
+    } else if (is_set(*answer, "admitted_now")) {
+      const std::string gpus = gpu_list(part_of(*answer, "gpus"));
+      lines += "starts now" + (gpus.empty() ? "" : " on " + gpus) + "\n";
+    } else {
+      lines += waiting_line(*answer, wall_now()) + "\n";
+    }
+    answers.push_back(std::move(told));
+  }
+  return print(arguments.common.json ? json_text({{"jobs", answers}}) : lines);
+}
+
 int submit_file(const SubmitArguments& arguments) {
   const auto caller = this_caller();
   if (!caller) return report_failure(caller.error().message);
@@ -188,6 +233,7 @@ int submit_file(const SubmitArguments& arguments) {
   }
   auto daemon = Daemon::open(arguments.common);
   if (!daemon) return report_failure(daemon.error().message);
+  if (arguments.dry_run) return try_out_file(arguments, *daemon, *caller, *jobs, numbers);
   numbers.clear();
   Json answers = Json::array();
   Json first = Json::array();
@@ -210,8 +256,12 @@ int submit_file(const SubmitArguments& arguments) {
       return kFailed;
     }
     numbers[job.name] = *number;
-    if (is_held_here && part_of(*answer, "already").is_null()) first.push_back(*number);
     answers.push_back(*answer);
+    answers.back()["name"] = job.name;
+    if (is_held_here && part_of(*answer, "already").is_null()) {
+      first.push_back(*number);
+      answers.back()["state"] = "queued";  // once all are there
+    }
     lines += printable(job.name) + " " + std::to_string(*number) + "\n";
   }
   const Json all_first = {{"jobs", first}};
@@ -223,6 +273,16 @@ int submit_file(const SubmitArguments& arguments) {
     return kFailed;
   }
   return print(arguments.common.json ? json_text({{"jobs", answers}}) : lines);
+}
+
+/// The first option that says something of a job; "" if there is none.
+std::string of_one_job(const CLI::App& verb) {
+  constexpr auto kOfAll =
+      std::to_array<std::string_view>({"--file", "--dry-run", "--json", "--socket", "--help"});
+  const auto typed = verb.get_options([&](const CLI::Option* option) {
+    return option->count() > 0 && std::ranges::find(kOfAll, option->get_name()) == kOfAll.end();
+  });
+  return typed.empty() ? "" : typed.front()->get_name();
 }
 
 }  // namespace
@@ -241,6 +301,11 @@ void add_submit(CLI::App& app, Action& chosen, const FromDashes& from_dashes) {
   verb->callback([=, &chosen, &from_dashes] {
     chosen = [=, &from_dashes] {
       if (!arguments->file.empty()) {
+        if (const std::string other = of_one_job(*verb); !other.empty()) {
+          return report_usage("--file: " + other +
+                              " stands beside it; write it in the file, for one job or under "
+                              "[defaults]");
+        }
         if (verb->remaining().empty() && from_dashes.empty()) return submit_file(*arguments);
         return report_usage("--file: a command stands beside it; give one of them");
       }
@@ -255,6 +320,9 @@ void add_submit(CLI::App& app, Action& chosen, const FromDashes& from_dashes) {
         auto words = command_words(left_over, from_dashes);
         if (!words) return report_usage(words.error().message);
         arguments->job.command = std::move(*words);
+        if (const auto lost = warning_of_words_behind(left_over, arguments->job); !lost.empty()) {
+          report_failure(lost);
+        }
       }
       return submit(*arguments);
     };

@@ -72,7 +72,11 @@ TEST_F(Verbs, SubmitPostsTheJobAndPrintsItsNumber) {
 TEST_F(Verbs, SubmitPrintsJsonAndTakesACommandWithoutDashes) {
   daemon_.answer("POST /v1/jobs", {{.status = 201, .body = R"({"id":7,"state":"queued"})"}});
   const Ran ran = berth({"submit", "--json", "python", "t.py", "--vram", "3"});
-  EXPECT_EQ(Json::parse(ran.out), Json::parse(R"({"id":7,"state":"queued"})"));
+  const Json told = Json::parse(ran.out);
+  EXPECT_EQ(told["id"], 7);
+  EXPECT_EQ(told["state"], "queued");
+  EXPECT_THAT(told["warnings"].dump(), HasSubstr("'t.py' is not there")) << "as on standard error";
+  EXPECT_THAT(ran.err, HasSubstr("--vram stands behind the command and goes to python"));
   EXPECT_EQ(Json::parse(daemon_.take("POST /v1/jobs").body).at("command"),
             Json::parse(R"(["python","t.py","--vram","3"])"));
 }
