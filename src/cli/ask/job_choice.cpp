@@ -6,6 +6,7 @@
 #include <set>
 
 #include "cli/ask/job_filter.hpp"
+#include "cli/print/verbs.hpp"
 #include "core/text/handle.hpp"
 
 namespace berth::cli {
@@ -36,6 +37,21 @@ std::vector<std::string> targets_of(const std::vector<std::string>& typed) {
     parts.back() += "&jobs=" + http::escape(one);
   }
   return parts;
+}
+
+/// Who waits for a name would take a try that failed before for none.
+std::string earlier_text(const Json& earlier) {
+  constexpr std::size_t kFew = 5;
+  if (!earlier.is_array() || earlier.empty()) return "";
+  std::string list;
+  for (std::size_t i = 0; i < std::min(kFew, earlier.size()); ++i) {
+    list += (list.empty() ? " " : ", ") + earlier[i].dump();
+  }
+  const bool is_one = earlier.size() == 1;
+  return "job" + std::string(is_one ? "" : "s") + list +
+         (earlier.size() > kFew ? " and more" : "") + " of the same name ended before " +
+         "the next was submitted: left out as " + (is_one ? "an earlier try" : "earlier tries") +
+         "; name " + (is_one ? "it" : "them") + " by number";
 }
 
 class Rows {
@@ -106,6 +122,9 @@ Expected<std::vector<Json>> chosen_rows(Daemon& daemon, const JobChoice& choice,
     const Json& list = part_of(*answer, "jobs");
     if (!list.is_array()) return fail(ErrorCode::BadData, "berthd answers without a list of jobs");
     for (const Json& job : list) rows.add(job);
+    if (const std::string text = earlier_text(part_of(*answer, "earlier")); !text.empty()) {
+      report_failure(text);
+    }
   }
   return std::move(rows).take();
 }

@@ -151,8 +151,9 @@ const std::vector<ManualText>& texts() {
        "Waits until the jobs end, and prints a line for each; of an array a line for each task "
        "that does not end well, and one for all. A restart of berthd is waited out.\n\n"
        "A name or pattern is that of jobs that have not ended and of those of their batch that "
-       "have: after another of the same name was submitted, or, with a name that none of the "
-       "others has, at most ten minutes before the first of them.",
+       "have: after another of the same name was submitted, or submitted five seconds before that "
+       "at most, or, with a name that none of the others has, ended at most ten minutes before the "
+       "first of them. Earlier jobs of the same name are named on standard error and left out.",
        {{"berth wait 7 9-12", "Five jobs"},
         {"berth wait 643", "All tasks of array 643"},
         {"berth wait 'sweep-*'", "All jobs of a sweep, those that have failed already too"}},

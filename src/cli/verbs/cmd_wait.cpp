@@ -95,6 +95,10 @@ int wait(const EachJob& arguments) {
   Json all = Json::array();
   for (const Json& job : *jobs) {
     const auto number = integer_of(job, "id");
+    if (text_of(job, "state") == "held") {
+      report_failure("job " + printable(handle_of(job)) +
+                     " is held; to let it start: berth release " + printable(handle_of(job)));
+    }
     if (number && !has_ended(job)) {
       tell_if_it_waits_for_us(*daemon, static_cast<std::uint64_t>(*number));
     }

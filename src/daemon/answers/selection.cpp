@@ -266,7 +266,9 @@ void Selection::note_batch(const KnownJob& job, std::string_view name) {
 bool Selection::is_of_batch(const KnownJob& job, const std::string& name) const {
   if (!has_found_) return true;
   const auto same = names_of_batch_.find(name);
-  if (same != names_of_batch_.end()) return job.ended >= same->second;
+  if (same != names_of_batch_.end()) {
+    return job.ended >= same->second || later(job.submitted, kLoopOfBatch) >= same->second;
+  }
   return later(job.ended, kBetweenOfBatch) >= batch_from_;
 }
 
@@ -296,7 +298,10 @@ Expected<void> Selection::look_for_ended() {
   const bool is_array = array && is_like(whole, pattern);
   if (is_array && wholes_.contains(array->first)) return {};
   if (!is_array && !is_like(*name, pattern)) return {};
-  if (!is_of_batch(job, is_array ? whole : *name)) return {};
+  if (!is_of_batch(job, is_array ? whole : *name)) {
+    if (names_of_batch_.contains(is_array ? whole : *name)) earlier_.push_back(job.id);
+    return {};
+  }
   note_batch(job, is_array ? whole : *name);
   if (is_array) {
     take_whole(*array);

@@ -73,12 +73,14 @@ class KeptJobs final : public JobWorld {
 enum class Among {
   Live,  ///< Jobs that have not ended.
   All,   ///< All jobs; a name that no job has that lives stands for the latest with it.
-  /// As All, and a name or pattern stands for those too that ended of the same batch: after one of
-  /// their name that is taken was submitted, or, where none of their name is, kBetweenOfBatch
-  /// before the first of all that are taken.
+  /// As All, and a name or pattern stands for those too that ended of the same batch. A job is, if
+  /// it ended after another of its name that is taken was submitted, or was submitted kLoopOfBatch
+  /// before that; where none of its name is taken, if it ended kBetweenOfBatch before the first of
+  /// all that are.
   Batch,
 };
 inline constexpr Duration kBetweenOfBatch = minutes(10);
+inline constexpr Duration kLoopOfBatch = seconds(5);  ///< A script's; people take longer.
 /// Jobs that were submitted so long before the first of a batch are not looked at.
 inline constexpr Duration kLongestBatch = hours(24);
 
@@ -110,6 +112,8 @@ class Selection {
   /// returned false.
   std::vector<JobId> take() { return std::move(chosen_); }
   const std::vector<Missing>& missing() const { return missing_; }
+  /// Jobs of a name that stands for a batch which are not of that: earlier tries, the latest first.
+  const std::vector<JobId>& earlier() const { return earlier_; }
   /// True if what was asked for is one job by its own handle.
   bool is_one() const { return is_one_ && wanted_.handles.size() == 1; }
   /// Arrays that stand there by their number or name, by their first jobs.
@@ -166,6 +170,7 @@ class Selection {
   std::set<JobId> seen_;
   std::vector<JobId> chosen_;
   std::vector<Missing> missing_;
+  std::vector<JobId> earlier_;
 };
 
 }  // namespace berth::daemon

@@ -159,7 +159,8 @@ void Api::find(const Exchange& exchange, Wanted wanted,
           .is_one = selection.is_one(),
           .array = selection.array(),
           .wholes = selection.wholes(),
-          .missing = selection.missing()});
+          .missing = selection.missing(),
+          .earlier = selection.earlier()});
   });
   for (int look = 0; look < kFewLooks; ++look) {
     if (!looks()) return;

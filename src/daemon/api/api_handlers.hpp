@@ -47,6 +47,7 @@ struct FoundJobs {
   std::optional<ArraySpan> array;     ///< An array was, by its number or name.
   std::set<JobId> wholes = {};        ///< Arrays among them by their number or name.
   std::vector<Missing> missing = {};  ///< Handles of jobs to change that stand for none.
+  std::vector<JobId> earlier = {};    ///< Of the same names, before those.
 };
 
 /// Belongs to the engine's thread. Requires: the daemon outlives it and what is under way.

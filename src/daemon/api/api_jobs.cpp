@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <ranges>
 #include <utility>
 
 #include "daemon/answers/listing.hpp"
@@ -68,6 +69,16 @@ Expected<bool> add_rows(Api& api, const Exchange& exchange, Rows& rows) {
   return rows.at < rows.jobs.size();
 }
 
+/// `,"earlier":[7,6]`, the latest few; nothing if there is none.
+std::string earlier_text(const std::vector<JobId>& jobs) {
+  constexpr std::size_t kMostTold = 100;
+  std::string list;
+  for (const JobId job : jobs | std::views::take(kMostTold)) {
+    list += (list.empty() ? "" : ",") + std::to_string(job.value());
+  }
+  return list.empty() ? "" : ",\"earlier\":[" + list + "]";
+}
+
 Reading list_handles(Api& api, const Call& call) {
   const http::Request& request = call.exchange->request();
   const auto wanted = parse_wanted(request);
@@ -78,8 +89,9 @@ Reading list_handles(Api& api, const Call& call) {
     const auto rows = std::make_shared<Rows>(Rows{.jobs = found.jobs, .wholes = {}});
     if (whole) rows->wholes = found.wholes;
     const auto advance = [&api, exchange, rows] { return add_rows(api, exchange, *rows); };
-    api.in_slices(exchange, advance, [exchange, rows] {
-      exchange->respond({.status = 200, .body = std::move(rows->text) + "]}"});
+    const std::string end = "]" + earlier_text(found.earlier) + "}";
+    api.in_slices(exchange, advance, [exchange, rows, end] {
+      exchange->respond({.status = 200, .body = std::move(rows->text) + end});
     });
   };
   return [&api, exchange = call.exchange, wanted = *wanted, list] {

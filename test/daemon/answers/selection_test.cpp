@@ -218,6 +218,7 @@ std::string text_of(const std::vector<Cell>& cells) {
 struct Chosen {
   std::vector<JobId> jobs;
   std::vector<Missing> missing;
+  std::vector<JobId> earlier = {};
 };
 
 /// Many looks in a slice, or one.
@@ -227,7 +228,10 @@ Expected<Chosen> choose_all(const std::vector<Cell>& cells, const Wanted& wanted
   for (;;) {
     const auto more = selection.advance([&] { return has_time; });
     if (!more) return std::unexpected(more.error());
-    if (!*more) return Chosen{.jobs = selection.take(), .missing = selection.missing()};
+    if (!*more) {
+      return Chosen{
+          .jobs = selection.take(), .missing = selection.missing(), .earlier = selection.earlier()};
+    }
   }
 }
 
@@ -351,6 +355,18 @@ TEST(Selections, TakeANameForItsBatchOfWhichSomeHaveEnded) {
   }
   EXPECT_EQ(*choose(cells, wanted_of("t", Among::All), true), std::vector{JobId(5)});
   EXPECT_EQ(*choose(cells, wanted_of("t"), true), std::vector{JobId(5)});
+}
+
+TEST(Selections, TakeALoopForABatchAndTellOfEarlierTries) {
+  std::vector<Cell> cells = {named(1, "ev", 0, 1), named(2, "ev", 3, 4), named(3, "ev", 5, 5),
+                             named(4, "ev", 6)};
+  cells[3].known.submitted = later(cells[2].known.submitted, kLoopOfBatch);  // 3 has ended by then
+  cells[2].known.ended = later(cells[2].known.submitted, seconds(1));
+  const auto chosen = choose_all(cells, wanted_of("ev", Among::Batch), true);
+  ASSERT_TRUE(chosen);
+  EXPECT_EQ(chosen->jobs, (std::vector{JobId(3), JobId(4)}));
+  EXPECT_EQ(chosen->earlier, (std::vector{JobId(2), JobId(1)}));
+  EXPECT_TRUE(choose_all(cells, wanted_of("ev"), true)->earlier.empty());
 }
 
 TEST(Selections, TakeTheNameOfAnArrayForAllOfItAndForThoseOfItsBatch) {
