@@ -68,6 +68,7 @@ class HintSearch {
 
   std::vector<Hint> find() {
     if (asks_for_gpus() && may(Wanting::Share)) share();
+    if (asks_for_gpus() && may(Wanting::Suspend)) suspend();
     if (may(Wanting::Priority) && question_.next_priority > 0) priority();
     if (may(Wanting::Time)) times();
     if (asks_for_gpus() && may(Wanting::Vram)) sizes();
@@ -201,6 +202,18 @@ class HintSearch {
     JobSpec spec = question_.spec;
     spec.request.gpu.sharing = Sharing::AtOnce;
     single(Wanting::Share, spec, 10);
+  }
+
+  /// Of one GPU, as most drivers suspend no other.
+  void suspend() {
+    const JobSpec& asked = question_.spec;
+    const bool may_change = asked.suspending == Suspending::No &&
+                            asked.duration_class != DurationClass::Service &&
+                            gpu().count == GpuCount(1) && gpu().processes <= 1;
+    if (!may_change || !question_.view.settings().can_suspend) return;
+    JobSpec spec = asked;
+    spec.suspending = Suspending::Yes;
+    single(Wanting::Suspend, spec, 20);
   }
 
   void priority() {

@@ -143,6 +143,23 @@ TEST_F(Hints, ToShareAtOnceWhereAGateHoldsIt) {
   EXPECT_TRUE(starts_with(waits, found[0]));
 }
 
+/// One that must not be suspended is not let in as a young job is, since it would stay.
+TEST_F(Hints, ToBearASuspensionWhereOthersAreLentPlaces) {
+  use("turns", 1);
+  submit(of(20_GiB, hours(10)));
+  JobSpec stays = of(20_GiB, hours(10));
+  stays.suspending = Suspending::No;
+  const JobId waits = submit(stays);
+  const auto found = hints(waits);
+  const auto to_bear = std::ranges::find(found, Wanting::Suspend, &Hint::what);
+  ASSERT_NE(to_bear, found.end());
+  EXPECT_EQ(to_bear->spec.suspending, Suspending::Yes);
+  EXPECT_LT(to_bear->start, kStart + hours(1));
+  stays.duration_class = DurationClass::Service;
+  const auto of_service = hints(submit(stays));
+  EXPECT_EQ(std::ranges::find(of_service, Wanting::Suspend, &Hint::what), of_service.end());
+}
+
 TEST_F(Hints, NeverALimitBelowTheEstimate) {
   use("easy", 2);
   submit(of(14_GiB, minutes(39)));

@@ -111,6 +111,8 @@ std::string options_of(const Json& change) {
       typed = typed_time(value.get<double>());
     } else if (key.ends_with("_bytes") && value.is_number_integer()) {
       typed = typed_size(value.get<std::int64_t>());
+    } else if (value.is_boolean()) {
+      typed = value.get<bool>() ? "yes" : "no";
     } else {
       typed = value.is_string() ? value.get<std::string>() : value.dump();
     }

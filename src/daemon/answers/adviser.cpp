@@ -49,6 +49,8 @@ Json change_json(const Hint& hint, const Cluster& cluster) {
       return {{"gpu_indices", indices_of(gpus_in(gpu.only))}};
     case Wanting::Share:
       return {{"share", word_for(gpu.sharing)}};
+    case Wanting::Suspend:
+      return {{"suspend", true}};
   }
   return nullptr;
 }
@@ -77,7 +79,7 @@ Json hints_json(const std::vector<Hint>& hints, const Forecast& found, Instant n
 /// Equal for jobs that the same hint would serve.
 auto wish_of(const JobSpec& spec) {
   return std::tuple(spec.user, spec.request, spec.time_limit, spec.estimate, spec.vram_estimate,
-                    spec.duration_class, spec.priority);
+                    spec.duration_class, spec.priority, spec.suspending);
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ std::set<Wanting> fixed_here(const Daemon& daemon) {
                                        {Wanting::Only, "gpus"},
                                        {Wanting::Time, "time_limit_seconds"},
                                        {Wanting::Vram, "vram_bytes"},
-                                       {Wanting::Share, "share"}}) {
+                                       {Wanting::Share, "share"},
+                                       {Wanting::Suspend, "suspend"}}) {
     if (!daemon.site().why_fixed(field).empty()) fixed.insert(wanting);
   }
   return fixed;
