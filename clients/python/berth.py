@@ -12,6 +12,7 @@ import json
 import os
 import re
 import socket
+import sys
 import time
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -97,7 +98,8 @@ def _encoded(body):
 def request(method, target, body=None, patience=30.0):
     """The answer to a request of doc/openapi.yaml. One that changes something is sent once."""
     content = b"" if body is None else _encoded(body)
-    until = time.monotonic() + patience
+    began, is_told = time.monotonic(), False
+    until = began + patience
     while True:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         sent = False
@@ -108,7 +110,12 @@ def request(method, target, body=None, patience=30.0):
             break
         except OSError as error:
             if (sent and method != "GET") or time.monotonic() > until:
-                raise Unreachable("berthd at %s: %s" % (socket_path(), error)) from error
+                raise Unreachable("no berthd answers at %s (%s); is it started, and does BERTH_SOCKET "
+                                  "name its socket?"
+                                  % (socket_path(), error.strerror or error)) from error
+            if not is_told and time.monotonic() > began + 1:
+                is_told = True
+                sys.stderr.write("berth: waits for berthd at %s\n" % socket_path())
             time.sleep(0.1)
         finally:
             connection.close()
@@ -148,9 +155,9 @@ def sendable(variables, tell):
     return sound
 
 
-def _warn(sentence):
+def _warn(sentence, level=4):
     import warnings
-    warnings.warn(sentence, stacklevel=4)
+    warnings.warn(sentence, stacklevel=level)
 
 
 LIMITS = ("as", "core", "cpu", "data", "fsize", "memlock", "nofile", "nproc", "rss", "stack")
@@ -172,6 +179,8 @@ def submit(command, vram=None, gpus=None, directory=None, environment=None, **mo
     class_ (short, medium, long, service), time_limit_seconds, retries, share (now, patient,
     never), exclusive, held, array (as "1-100%8": then it is all of them; see Job.tasks())."""
     words = _words(command)
+    if directory is not None:
+        os.stat(directory)  # on this machine, as the job will have it
     surroundings = sendable(os.environ if environment is None else environment, _warn)
     limits = {"BERTH_ULIMIT": own_ulimits()}
     body = {
@@ -181,14 +190,19 @@ def submit(command, vram=None, gpus=None, directory=None, environment=None, **mo
     }
     if gpus is not None:
         body["gpus"] = gpus
-    if vram is not None:
+    if vram == "max":
+        body["exclusive"] = True
+    elif vram is not None:
         body["vram_bytes"] = _bytes(vram) if isinstance(vram, str) else vram
     typed = sorted("%s=%s" % (name, value) for name, value in surroundings.items()
                    if os.environ.get(name) != value)
     if typed and sum(len(word.encode()) + 1 for word in typed) <= 16384:
         body["program_words"] = typed  # with other values it is another program
     body.update({key.rstrip("_"): value for key, value in more.items()})
-    return Job(request("POST", "/v1/jobs", body)["id"])
+    answer = request("POST", "/v1/jobs", body)
+    for sentence in answer.get("warnings", ()):
+        _warn(sentence, 3)
+    return Job(answer["id"])
 
 
 class Job:

@@ -54,6 +54,18 @@ with warnings.catch_warnings(record=True) as said:
     told = berth.submit("echo ${BAD-none}", vram="1G")
 assert str(said[0].message) == "the variable 'BAD' is left out: it is not UTF-8", said
 assert told.wait(60)["exit_code"] == 0 and told.log() == "none\n"
+with warnings.catch_warnings(record=True) as said:
+    served = berth.submit(["vllm", "serve", "m"], vram="20G", held=True)
+assert any("--gpu-memory-utilization" in str(one.message) for one in said), said
+assert said[0].filename == __file__, said[0].filename
+assert served.cancel()
+whole = berth.submit(["true"], vram="max")
+assert whole.show()["exclusive"] and whole.wait(60)["exit_code"] == 0
+try:
+    berth.submit(["true"], directory="/no/such")
+    assert False
+except FileNotFoundError:
+    pass
 for gpus, granted in ((None, [0, 1]), (1, [1])):
     named = berth.submit(["true"], vram="1G", gpus=gpus, gpu_indices=granted)
     assert named.wait(60)["attempts"][0]["gpus"] == granted, named.show()

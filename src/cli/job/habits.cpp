@@ -88,6 +88,16 @@ std::vector<std::string> warnings_of_habits(const JobOptions& options,
     warnings.push_back("--time " + time + " is " + time + " seconds; say " + time +
                        "min for minutes");
   }
+  const std::string& name = options["--name"].value_or("");
+  if (!name.empty() && name.find_first_not_of(kDigits) == name.npos) {
+    warnings.push_back("--name " + name + ": other commands take " + name +
+                       " for the number of a job");
+  }
+  const std::string& output = options["--output"].value_or("");
+  if (options["--array"] && !output.empty() && !output.contains('%')) {
+    warnings.push_back("--output " + output +
+                       ": all tasks of the array write this one file; say %A and %a in its name");
+  }
   if (options["--gpus"].value_or("1") == "0") return warnings;
   warn_of_command(options, warnings);
   if (options["--gpu-index"]) return warnings;
@@ -102,6 +112,18 @@ std::vector<std::string> warnings_of_habits(const JobOptions& options,
                        (is_list ? gpus : std::string("N")));
   }
   return warnings;
+}
+
+std::string warning_of_words_behind(const std::vector<std::string>& left_over,
+                                    const JobOptions& options) {
+  if (options["--vram"] || left_over.empty()) return "";
+  const auto is_ours = [](const std::string& word) {
+    return word == "--vram" || word.starts_with("--vram=");
+  };
+  const auto found = std::find_if(left_over.begin() + 1, left_over.end(), is_ours);
+  if (found == left_over.end()) return "";
+  return *found + " stands behind the command and goes to " + left_over.front() +
+         "; what is meant for berth stands before it, and the job asks for no --vram now";
 }
 
 }  // namespace berth::cli

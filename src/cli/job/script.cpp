@@ -75,15 +75,25 @@ struct Directives {
   std::vector<ScriptLine> berth;
   std::vector<ScriptLine> sbatch;
   std::vector<ScriptLine> gflow;
+  std::vector<std::string> unread = {};  ///< Warnings of lines that look as if they were berth's.
 };
 
 Expected<Directives> directives_of(std::string_view head, const std::string& name) {
   Directives found;
+  std::size_t command = 0;  // the line of the first
   for (std::size_t number = 1; !head.empty(); ++number) {
     std::string_view line = head.substr(0, head.find('\n'));
     head.remove_prefix(std::min(line.size() + 1, head.size()));
     const bool is_blank = line.find_first_not_of(kBlank) == std::string_view::npos;
-    if (!line.starts_with('#') && !is_blank) break;
+    if (!line.starts_with('#') && !is_blank && command == 0) command = number;
+    const bool is_late = command != 0 && line.starts_with("#BERTH -");
+    if (is_late || line.starts_with("# BERTH -")) {
+      found.unread.push_back(
+          name + ":" + std::to_string(number) + ": '" + std::string(line) + "' is not read: " +
+          (is_late ? "it stands behind the first command, in line " + std::to_string(command)
+                   : std::string("write #BERTH, without the blank")));
+    }
+    if (command != 0) continue;
     for (auto [mark, list] : {std::pair(std::string_view("#BERTH"), &found.berth),
                               std::pair(std::string_view("#SBATCH"), &found.sbatch),
                               std::pair(std::string_view("#GFLOW"), &found.gflow),
@@ -278,6 +288,7 @@ Expected<std::vector<std::string>> take_options(JobOptions& options, std::string
   if (!found) return std::unexpected(found.error());
   auto warnings = read_directives(options, *found);
   if (!warnings) return warnings;
+  std::ranges::copy(found->unread, std::back_inserter(*warnings));
   if (!found->gflow.empty()) {
     warnings->push_back(found->gflow.front().where +
                         "#GFLOW lines are left out; berth compat gbatch reads them");

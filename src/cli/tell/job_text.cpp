@@ -240,6 +240,36 @@ std::string command_text(const Json& command) {
   return printable(line);
 }
 
+/// A script of sbatch's stands within thousands of bytes of a shell's that keeps it
+/// (clients/slurm/slurm_commands/sbatch.py): its path or name, and its arguments. Any other command
+/// as it is.
+std::string job_command_text(const Json& command) {
+  constexpr std::string_view kKeeper = "# berth's keeper of a batch script\n# asked ";
+  constexpr std::string_view kWrapped =
+      "#!/bin/sh\n# This script was created by sbatch --wrap.\n\n";
+  constexpr std::size_t kArguments = 9;
+  const auto word = [&](std::size_t i) {
+    return command[i].is_string() ? command[i].get<std::string>() : std::string();
+  };
+  if (!command.is_array() || command.size() < kArguments || !word(2).starts_with(kKeeper)) {
+    return command_text(command);
+  }
+  std::string asked = word(2).substr(kKeeper.size());
+  asked.resize(std::min(asked.find('\n'), asked.size()));
+  const auto noted = parse_json(asked);
+  const std::string path = noted ? text_of(*noted, "script") : "";
+  const std::string text = word(4);
+  Json shown = {"sbatch"};
+  if (text.starts_with(kWrapped)) {
+    shown.push_back("--wrap");
+    shown.push_back(text.substr(kWrapped.size(), text.size() - kWrapped.size() - 1));
+  } else {
+    shown.push_back(path.empty() ? word(3) : path);
+  }
+  for (std::size_t i = kArguments; i < command.size(); ++i) shown.push_back(command[i]);
+  return command_text(shown);
+}
+
 std::string attempt_lines(const Json& attempts, const Look& look) {
   if (!attempts.is_array() || attempts.empty()) return "";
   Table table({{"ATTEMPT", Align::Right},
@@ -511,7 +541,7 @@ std::string job_page(const Json& job, double now, const Look& look) {
   Page page(look);
   page.line("job", printable(handle_of(job)));
   page.line("name", printable(text_of(job, "name")));
-  page.line("command", command_text(part_of(job, "command")));
+  page.line("command", job_command_text(part_of(job, "command")));
   page.line("directory", printable(text_of(job, "directory")));
   page.line("user", user_of(job));
   page.line("state", printable(text_of(job, "state")), colour_of(job));
@@ -576,21 +606,48 @@ std::string outcome_text(const Json& job) {
   return printable(text_of(job, "state")) + (why.empty() ? "" : ": " + why);
 }
 
+namespace {
+
+constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+
+/// An amount to ask for, with some room, as it is typed.
+struct Amount {
+  std::int64_t bytes;
+  std::string text() const {
+    const bool in_mib = bytes % kGiB != 0;
+    return in_mib ? std::to_string(bytes >> 20) + "M" : std::to_string(bytes >> 30) + "G";
+  }
+};
+Amount amount_for(std::int64_t peak) {
+  const std::int64_t with_margin = peak + peak / 8 + kGiB / 4;
+  const std::int64_t step = with_margin < 4 * kGiB ? kGiB / 2 : kGiB;
+  return {(with_margin + step - 1) / step * step};
+}
+
+/// It was refused what it wanted beyond that, so nobody knows how much it needs.
+std::string oom_advice(const Json& job, std::int64_t asked) {
+  const bool is_its_own =
+      text_of(job, "note").contains("asked ") || text_of(job, "note").contains("was granted ");
+  if (!is_its_own) return "";
+  const std::int64_t held = std::max(asked, integer_of(job, "peak_bytes").value_or(0));
+  return "it needs more than " + to_text(Bytes(held)) + ": next time more, such as --vram " +
+         amount_for(held + held / 2).text() + ", or --retries 2, which starts it again with more";
+}
+
+}  // namespace
+
 std::string memory_advice(const Json& job) {
-  constexpr std::int64_t kGiB = std::int64_t{1} << 30;
   const auto peak = integer_of(job, "peak_bytes");
   const auto asked = integer_of(job, "vram_bytes");
+  if (text_of(job, "state") == "oom" && asked) return oom_advice(job, *asked);
   if (!peak || text_of(job, "state") != "done") return "";
-  const std::int64_t with_margin = *peak + *peak / 8 + kGiB / 4;
-  const std::int64_t step = with_margin < 4 * kGiB ? kGiB / 2 : kGiB;
-  const std::int64_t advised = (with_margin + step - 1) / step * step;
-  if (asked && advised * 4 > *asked * 3) return "";  // near enough
-  const bool in_mib = advised % kGiB != 0;
-  const std::string amount =
-      in_mib ? std::to_string(advised >> 20) + "M" : std::to_string(advised >> 30) + "G";
+  const Amount advised = amount_for(*peak);
+  const bool is_near = asked && *peak <= *asked && advised.bytes * 4 > *asked * 3;
+  if (is_near) return "";
   const std::string what =
       asked ? "asked " + size_text(part_of(job, "vram_bytes")) : std::string("asked for no amount");
-  return what + ", peak " + size_text(part_of(job, "peak_bytes")) + ": next time --vram " + amount;
+  return what + ", peak " + size_text(part_of(job, "peak_bytes")) + ": next time --vram " +
+         advised.text();
 }
 
 std::string size_text(const Json& bytes) {

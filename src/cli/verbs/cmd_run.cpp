@@ -3,6 +3,7 @@
 
 #include "cli/ask/daemon.hpp"
 #include "cli/attend/attend.hpp"
+#include "cli/job/habits.hpp"
 #include "cli/job/snapshot.hpp"
 #include "cli/job/submission.hpp"
 #include "cli/print/verbs.hpp"
@@ -79,6 +80,10 @@ void add_run(CLI::App& app, Action& chosen, const FromDashes& from_dashes) {
       auto words = command_words(verb->remaining(), from_dashes);
       if (!words) return report_usage(words.error().message);
       arguments->job.command = std::move(*words);
+      if (const auto lost = warning_of_words_behind(verb->remaining(), arguments->job);
+          !lost.empty()) {
+        report_failure(lost);
+      }
       return run_job(*arguments);
     };
   });

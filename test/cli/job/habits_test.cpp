@@ -50,6 +50,32 @@ TEST(Habits, OfLaunchersAreComparedWithTheGpusThatAreAsked) {
   EXPECT_THAT(warned({"torchrun", "--nproc_per_node=gpu", "t.py", "cuda:0"}), IsEmpty());
 }
 
+TEST(Habits, OfNamesAndFilesThatMeanAnother) {
+  JobOptions options;
+  options["--name"] = "761";
+  options["--array"] = "1-3";
+  options["--output"] = "same.log";
+  EXPECT_THAT(warnings_of_habits(options, {}),
+              ElementsAre("--name 761: other commands take 761 for the number of a job",
+                          "--output same.log: all tasks of the array write this one file; say %A "
+                          "and %a in its name"));
+  options["--name"] = "run-761";
+  options["--output"] = "%A_%a.log";
+  EXPECT_THAT(warnings_of_habits(options, {}), IsEmpty());
+}
+
+TEST(Habits, OptionsBehindTheCommandAreTheCommands) {
+  JobOptions options;
+  EXPECT_EQ(warning_of_words_behind({"python3", "x.py", "--vram", "10G"}, options),
+            "--vram stands behind the command and goes to python3; what is meant for berth stands "
+            "before it, and the job asks for no --vram now");
+  EXPECT_THAT(warning_of_words_behind({"a.sh", "--vram=5G"}, options), HasSubstr("goes to a.sh"));
+  EXPECT_EQ(warning_of_words_behind({"python3", "x.py", "--lr", "1"}, options), "");
+  EXPECT_EQ(warning_of_words_behind({}, options), "");
+  options["--vram"] = "5G";
+  EXPECT_EQ(warning_of_words_behind({"berth-load", "--vram", "3G"}, options), "");
+}
+
 TEST(Habits, OfDockerLeaveTheJobsAccount) {
   EXPECT_THAT(warned({"docker", "run", "--gpus", "all", "image", "python", "train.py"}),
               ElementsAre(HasSubstr("only with -e BERTH_JOB_KEY")));

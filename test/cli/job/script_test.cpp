@@ -136,6 +136,22 @@ TEST_F(Script, ItsBerthLinesAreOptions) {
   EXPECT_FALSE(body.contains("gpus")) << "it stands behind a command";
 }
 
+TEST_F(Script, BerthLinesThatAreNotReadAreNamed) {
+  write(
+      "#!/bin/bash\n"
+      "# BERTH --vram 3G\n"
+      "set -e\n"
+      "#BERTH --gpus 4\n"
+      "#BERTHS are places\n");
+  const auto made = submit();
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_FALSE(made->body.contains("gpus"));
+  EXPECT_THAT(made->warnings,
+              ElementsAre(HasSubstr("job.sh:2: '# BERTH --vram 3G' is not read: write #BERTH"),
+                          HasSubstr("job.sh:4: '#BERTH --gpus 4' is not read: it stands behind the "
+                                    "first command, in line 3")));
+}
+
 TEST_F(Script, WhatIsTypedWinsThenBerthLinesThenTheLaterLine) {
   write(
       "#!/bin/sh\n"

@@ -309,9 +309,25 @@ TEST(MemoryAdvice, IsGivenWhereItChangesSomething) {
   EXPECT_EQ(advice(peak + R"(,"vram_bytes":null)"),
             "asked for no amount, peak 11 GiB: next time --vram 13G");
   EXPECT_EQ(advice(peak + R"(,"vram_bytes":15032385536)"), "") << "14 GiB is near enough";
+  EXPECT_EQ(advice(peak + R"(,"vram_bytes":2147483648)"),
+            "asked 2 GiB, peak 11 GiB: next time --vram 13G");
   EXPECT_EQ(advice(R"(,"vram_bytes":1)"), "") << "no peak is known";
   EXPECT_EQ(advice(R"(,"peak_bytes":1073741824,"vram_bytes":null)"),
             "asked for no amount, peak 1 GiB: next time --vram 1536M");
+}
+
+TEST(MemoryAdvice, OfAJobThatRanOutIsMoreThanItHadUnlessAnotherTookIt) {
+  const auto advice = [](const std::string& more) {
+    return memory_advice(*parse_json(R"({"state":"oom")" + more + "}"));
+  };
+  EXPECT_EQ(advice(R"(,"vram_bytes":2147483648,"note":"ran out of GPU memory, asked 2 GiB")"),
+            "it needs more than 2 GiB: next time more, such as --vram 4G, or --retries 2, which "
+            "starts it again with more");
+  EXPECT_THAT(advice(R"(,"vram_bytes":2147483648,"peak_bytes":11811160064,
+                        "note":"ended: it held 11 GiB on GPU 0, was granted 2.3 GiB, and")"),
+              HasSubstr("more than 11 GiB: next time more, such as --vram 19G"));
+  EXPECT_EQ(advice(R"(,"vram_bytes":2147483648,"note":"ran out of GPU memory")"), "");
+  EXPECT_EQ(advice(R"(,"note":"ran out of GPU memory, asked 2 GiB")"), "") << "had a whole GPU";
 }
 
 TEST(JobTable, TakesAnyNonsense) {
