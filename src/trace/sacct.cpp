@@ -1,12 +1,13 @@
 // What `sacct -P` prints of Slurm's accounting: fields between bars, named by the first line.
 //
 // A job needs JobID, Submit and a run time, as ElapsedRaw, Elapsed or Start and End; GPUs come from
-// AllocTRES or ReqTRES. Steps of jobs (`17.batch`), jobs that never ran, and jobs that have not
-// ended are left out: what a running job took so far is not its run time.
+// AllocTRES or ReqTRES. Jobs that never ran, and jobs that have not ended are left out: what a
+// running job took so far is not its run time. Steps of jobs (`17.batch`) are no rows of jobs.
 #include <algorithm>
 #include <array>
 #include <charconv>
 
+#include "core/text/amounts.hpp"
 #include "trace/rows.hpp"
 
 namespace berth::trace {
@@ -65,16 +66,14 @@ std::string_view gpu_type_in(std::string_view list) {
   return rest.substr(0, rest.find('='));
 }
 
-/// `64G`, `1000M`, `4096K`: host memory.
+/// `64G`, `187.50G`, `4096K`: host memory.
 std::optional<Bytes> memory(std::string_view text) {
   constexpr std::string_view units = "KMGT";
-  const std::size_t unit = text.empty() ? std::string_view::npos : units.find(text.back());
-  if (unit == std::string_view::npos) return std::nullopt;
-  const std::string_view number = text.substr(0, text.size() - 1);
-  const auto whole = whole_number(number.substr(0, number.find('.')));
-  const auto most = std::int64_t{1} << (40 - 10 * static_cast<int>(unit));
-  if (!whole || *whole > most) return std::nullopt;
-  return Bytes(*whole << (10 * (unit + 1)));
+  if (text.empty() || units.find(text.back()) == units.npos) return std::nullopt;
+  const bool is_none = text.substr(0, text.size() - 1).find_first_not_of("0.") == text.npos;
+  if (is_none) return text.size() > 1 ? std::optional(Bytes(0)) : std::nullopt;
+  const auto size = parse_size(text);
+  return size ? std::optional(*size) : std::nullopt;
 }
 
 struct SacctColumns {
@@ -118,6 +117,14 @@ bool has_ended(Row& row, const SacctColumns& columns) {
     row.refuse(*columns.state, "a state of Slurm's such as COMPLETED or RUNNING");
   }
   return ended;
+}
+
+/// One that ended by itself within its first second, which Slurm rounds down.
+bool was_brief(const Row& row, const SacctColumns& columns) {
+  if (!columns.state) return false;
+  constexpr auto kByItself =
+      std::to_array<std::string_view>({"COMPLETED", "FAILED", "OUT_OF_MEMORY"});
+  return std::ranges::find(kByItself, row.text(*columns.state)) != kByItself.end();
 }
 
 /// Nothing, and Slurm's words for none, are no limit.
@@ -198,14 +205,16 @@ Expected<Trace> read_sacct(const Source& source) {
   const SacctColumns columns(find);
   if (find.error()) return std::unexpected(*find.error());
   std::size_t unfinished = 0;
+  std::size_t steps = 0;
   auto trace = read_jobs(*csv, source.bad_rows, [&](Row& row) -> std::optional<TraceJob> {
     const std::string id = row.name(columns.id);
-    if (id.find('.') != std::string::npos) return std::nullopt;
+    if (id.find('.') != std::string::npos) return ++steps, std::nullopt;
     if (!has_ended(row, columns)) {
       unfinished += row.error() ? 0 : 1;
       return std::nullopt;
     }
-    const auto ran = run_time(row, columns);
+    auto ran = run_time(row, columns);
+    if (ran == Duration(0) && was_brief(row, columns)) ran = seconds(1);
     if (!ran || *ran == Duration(0)) return std::nullopt;
     const std::size_t list = resources(row, columns);
     TraceJob job = whole_gpu_job(id, gpus_in(row, list));
@@ -221,6 +230,7 @@ Expected<Trace> read_sacct(const Source& source) {
   });
   if (!trace) return trace;
   trace->unfinished = unfinished;
+  trace->left_out -= steps;
   start_at_origin(*trace);
   return trace;
 }

@@ -28,7 +28,7 @@ TEST(Sacct, ReadsAJobAndNotItsSteps) {
       "18_4|bob|sweep|2024-03-01T12:01:00|60|UNLIMITED|cpu=2,gres/gpu=1,mem=512M|FAILED\n");
   ASSERT_TRUE(trace) << trace.error().message;
   ASSERT_EQ(trace->jobs.size(), 2U);
-  EXPECT_EQ(trace->left_out, 1U);
+  EXPECT_EQ(trace->left_out, 0U) << "a step is no job";
   const TraceJob& job = trace->jobs[0];
   EXPECT_EQ(job.name, "17");
   EXPECT_EQ(job.submit, kStart) << "the first is the origin";
@@ -72,6 +72,36 @@ TEST(Sacct, WhatWasGotCountsBeforeWhatWasAsked) {
   EXPECT_EQ(trace->left_out, 1U) << "it never ran";
 }
 
+TEST(Sacct, JobsThatEndedWithinASecondRanForOne) {
+  const auto trace = sacct(
+      "JobID|Submit|ElapsedRaw|AllocTRES|State\n"
+      "1|2024-03-01T00:00:00|0|gres/gpu=1|FAILED\n"
+      "2|2024-03-01T00:00:00|0|gres/gpu=1|CANCELLED by 1000\n");
+  ASSERT_TRUE(trace) << trace.error().message;
+  ASSERT_EQ(trace->jobs.size(), 1U);
+  EXPECT_EQ(trace->jobs[0].duration, seconds(1));
+  EXPECT_EQ(trace->left_out, 1U) << "it never ran";
+}
+
+TEST(Sacct, MemoryMayHaveDecimals) {
+  const auto trace = sacct(
+      "JobID|Submit|ElapsedRaw|AllocTRES\n"
+      "1|2024-03-01T00:00:00|5|mem=187.50G\n2|2024-03-01T00:00:00|5|mem=1.5T\n"
+      "3|2024-03-01T00:00:00|5|mem=0.25T\n4|2024-03-01T00:00:00|5|mem=0\n");
+  ASSERT_FALSE(trace);
+  EXPECT_THAT(trace.error().message, HasSubstr("acct:5"));
+  const auto good = sacct(
+      "JobID|Submit|ElapsedRaw|AllocTRES\n"
+      "1|2024-03-01T00:00:00|5|mem=187.50G\n2|2024-03-01T00:00:00|5|mem=1.5T\n"
+      "3|2024-03-01T00:00:00|5|mem=0.25T\n4|2024-03-01T00:00:00|5|mem=0M\n");
+  ASSERT_TRUE(good) << good.error().message;
+  std::vector<std::int64_t> mebibytes;
+  for (const TraceJob& job : good->jobs) {
+    mebibytes.push_back(job.spec.request.host.raw() >> 20);
+  }
+  EXPECT_THAT(mebibytes, ElementsAre(192'000, 1'572'864, 262'144, 0));
+}
+
 TEST(Sacct, JobsThatHaveNotEndedAreCounted) {
   const auto trace = sacct(
       "JobID|Submit|ElapsedRaw|AllocTRES|State\n"
@@ -83,7 +113,7 @@ TEST(Sacct, JobsThatHaveNotEndedAreCounted) {
       "5|2024-03-01T00:00:00|0|gres/gpu=1|PENDING\n");
   ASSERT_TRUE(trace) << trace.error().message;
   EXPECT_EQ(trace->jobs.size(), 3U);
-  EXPECT_EQ(trace->left_out, 3U);
+  EXPECT_EQ(trace->left_out, 2U);
   EXPECT_EQ(trace->unfinished, 2U);
   const auto ends = sacct(
       "JobID|Submit|ElapsedRaw|AllocTRES|End\n"

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "cli/print/files.hpp"
+#include "cli/print/verbs.hpp"
 #include "cli/study/history.hpp"
 #include "trace/gzip.hpp"
 #include "trace/vram.hpp"
@@ -200,8 +201,28 @@ Expected<TraceInput> read_trace(const std::string& path, const TraceArguments& a
   return input;
 }
 
+namespace {
+
+/// `4x8x80` has 80 GPUs on each node, and is most often 4x8x80G without its unit.
+void warn_of_large_nodes(const std::string& text, const Cluster& cluster) {
+  constexpr std::size_t kLikely = 16;
+  const std::size_t last = text.rfind('x');
+  const bool has_three = last != text.npos && text.find('x') != last;
+  const bool has_unit = text.back() < '0' || text.back() > '9';
+  if (!has_three || has_unit || cluster.largest_node() <= kLikely) return;
+  report_failure("--cluster " + text + " is " + std::to_string(cluster.gpus().size()) + " GPUs, " +
+                 text.substr(last + 1) + " on each node; " + text + "G is " + text.substr(0, last) +
+                 " GPUs of " + text.substr(last + 1) + " GiB");
+}
+
+}  // namespace
+
 Expected<Cluster> read_cluster(const std::string& text) {
-  if (trace::is_shape(text)) return trace::parse_cluster(text);
+  if (trace::is_shape(text)) {
+    auto cluster = trace::parse_cluster(text);
+    if (cluster) warn_of_large_nodes(text, *cluster);
+    return cluster;
+  }
   const auto file = read_text(text);
   if (file) return trace::read_cluster(*file, text);
   Error error = file.error();
