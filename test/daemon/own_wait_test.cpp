@@ -7,6 +7,7 @@
 
 #include <filesystem>
 
+#include "daemon/loop/processes.hpp"
 #include "daemon/rig.hpp"
 #include "support/paths.hpp"
 
@@ -89,7 +90,7 @@ TEST(SlurmVariables, AreToldToAJobThatSaysItWasWrittenForSlurm) {
         std::string("SLURM_JOB_NAME=train"), std::string("SLURM_JOB_PARTITION=gpu"),
         std::string("SLURM_JOB_GPUS=0"), std::string("SLURM_GPUS_ON_NODE=1"),
         std::string("SLURM_CPUS_ON_NODE=2"), std::string("SLURM_NNODES=1"),
-        std::string("SLURM_PROCID=0"), std::string("SLURM_JOB_USER=ann"),
+        std::string("SLURM_PROCID=0"), "SLURM_JOB_USER=" + daemon::UserNames().of(::geteuid()),
         std::string("MASTER_PORT=1234")}) {
     EXPECT_THAT(log, HasSubstr("\n" + line + "\n"));
   }

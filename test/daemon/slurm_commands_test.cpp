@@ -3,6 +3,7 @@
 // Slurm 22.05 answers, but for the names of the node and the partition.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "daemon/rig.hpp"
 #include "support/paths.hpp"
@@ -167,9 +168,62 @@ TEST_F(SlurmCommands, SbatchRefusesInSlurmsWords) {
   expect("squeue -h -t all", "");
 }
 
+/// As sbatch of Slurm 22.05 refuses them before it sends anything.
+TEST_F(SlurmCommands, SbatchRefusesValuesThatSlurmRefuses) {
+  for (const auto& [options, words] : std::vector<std::pair<std::string, std::string>>{
+           {"-t 1:00:00:00", "Invalid --time specification"},
+           {"-t +5", "Invalid --time specification"},
+           {"--time-min=abc", "Invalid --time-min specification"},
+           {"--mail-type=SOMETIME", "Invalid --mail-type specification"},
+           {"--distribution=foo", "Invalid --distribution specification"},
+           {"--signal=FOO@10", "Invalid --signal specification"},
+           {"--signal=USR1@70000", "Invalid --signal specification"},
+           {"--mem=-1", "Invalid --mem specification"},
+           {"--exclusive=foo", "Invalid --exclusive specification"},
+           {"--kill-on-invalid-dep=maybe", "Invalid --kill-on-invalid-dep specification"},
+           {"--hint=foo", "unrecognized --hint argument \"foo\", see --hint=help"},
+           {"-n 0", "Invalid numeric value \"0\" for --ntasks."},
+           {"-c 0", "Invalid numeric value \"0\" for --cpus-per-task."},
+           {"--ntasks-per-node=0", "Invalid numeric value \"0\" for --ntasks-per-node."},
+           {"-N a", "\"a\" is not a valid node count"},
+           {"-N 2-1", "Maximum node count 1 is less than minimum node count 2"}}) {
+    expect_refused("sbatch " + options + " --wrap=true", "sbatch: error: " + words + "\n", 255);
+  }
+  expect_refused("sbatch --mem=1G --mem-per-cpu=1G --wrap=true",
+                 "sbatch: fatal: --mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.\n",
+                 1);
+  expect("squeue -h -t all", "");
+}
+
+TEST_F(SlurmCommands, WhatOneMachineDoesNotHaveIsWarnedOf) {
+  const Ran ran = bash(
+      "sbatch -Q -H -N 4 --ntasks-per-node=1 --gpus-per-node=1 --exclusive --deadline=now+2hours "
+      "-o /dev/null --wrap=true; scontrol show job 1 | grep -c 'Deadline=20'");
+  EXPECT_EQ(ran.out, "1\n");
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("--nodes=4: there is one machine; what is asked for each "
+                                       "node, such as its tasks and GPUs, is given once\n"),
+                             HasSubstr("--exclusive keeps other jobs off the job's GPUs, not off "
+                                       "the machine\n"),
+                             HasSubstr(": no job is ended for its deadline; berth show says ")));
+}
+
+TEST_F(SlurmCommands, ATestOnlySaysWhenTheJobWouldStart) {
+  const Ran ran = bash(
+      "sbatch -Q -G 2 -t 60 -o /dev/null --wrap='sleep 1000'; "
+      "until [ \"$(squeue -h -o %t)\" = R ]; do sleep 0.1; done; "
+      "sbatch --test-only -G 1 -t 10 --wrap=true; sbatch --test-only -H --wrap=true; "
+      "date -d now+59min +%FT%H:%M; date -d now+60min +%FT%H:%M; squeue -h -o %i");
+  const std::string from = ran.out.substr(0, 16);
+  const std::string to = ran.out.substr(17, 16);
+  EXPECT_THAT(ran.err, testing::AnyOf(HasSubstr("Job to start at " + from),
+                                      HasSubstr("Job to start at " + to)));
+  EXPECT_THAT(ran.err, HasSubstr("Job to start at Unknown"));
+  EXPECT_EQ(ran.out.substr(34), "1\n") << "nothing is submitted";
+}
+
 TEST_F(SlurmCommands, AJobSeesWhatSlurmWouldTellIt) {
   const Ran ran = bash(
-      "sbatch -W -Q -G 2 -n 1 --mem=100M --export=ALL,MORE=1 -J told -o out "
+      "USER=alice sbatch -W -Q -G 2 -n 1 --mem=100M --export=ALL,MORE=1 -J told -o out "
       "--wrap='env | sort'; cat out");
   for (const char* line :
        {"SLURM_JOB_ID=1\n", "SLURM_JOB_NAME=told\n", "SLURM_NTASKS=1\n", "SLURM_GPUS_ON_NODE=2\n",
@@ -177,6 +231,9 @@ TEST_F(SlurmCommands, AJobSeesWhatSlurmWouldTellIt) {
     EXPECT_THAT(ran.out, HasSubstr(line));
   }
   EXPECT_THAT(ran.out, Not(HasSubstr("SLURM_ARRAY")));
+  if (::geteuid() == 0) {
+    EXPECT_THAT(ran.out, HasSubstr("SLURM_JOB_USER=root\n")) << "not as its variable says";
+  }
 }
 
 TEST_F(SlurmCommands, ArraysAreOneRowWhileTheyWait) {

@@ -182,6 +182,35 @@ TEST_F(SlurmQueries, SacctReadsSlurmsTimes) {
   expect_refused("sacct -S 25:00", "Invalid time specification \"25:00\" for --starttime\n", 1);
 }
 
+TEST_F(SlurmQueries, SacctKnowsWhoWasInAStateInAWindow) {
+  expect(
+      "for i in 1 2; do sbatch -Q -W -o /dev/null --wrap='sleep 1.1'; sleep 1.1; done; sbatch -Q "
+      "-H -o "
+      "/dev/null --wrap=true; start=$(sacct -n -X -P -o Start -j 2); end=$(sacct -n -X -P -o End "
+      "-j "
+      "2); for state in R CD PD; do echo $state: $(sacct -n -X -P -o JobID -S $start -E $start -s "
+      "$state) / $(sacct -n -X -P -o JobID -S $end -E now+1hour -s $state); done; sacct -n -X -s R",
+      "R: 2 / 2\nCD: / 2\nPD: / 3\n");
+  expect_refused("sacct -s FOO", "sacct: fatal: unrecognized job state value 'FOO'\n", 1);
+}
+
+TEST_F(SlurmQueries, HeldTasksOfAnArrayAreARowOfTheirOwn) {
+  expect(
+      "sbatch -Q -H -a 0-5%1 -o /dev/null --wrap=true; scontrol release 1_[0-2] 1_5; "
+      "until [ \"$(squeue -h -o %K | sort -u | head -1)\" != '[0-5%1]' ]; do sleep 0.1; done; "
+      "squeue -h -t PD -o '%K %r' | grep Held",
+      "3-4%1 JobHeldUser\n");
+}
+
+TEST_F(SlurmQueries, ADependentOfAFailedJobHasSlurmsReason) {
+  expect(
+      "sbatch -Q -H -o /dev/null --wrap='exit 1'; sbatch -Q -d afterok:1 -o /dev/null "
+      "--wrap='echo $SLURM_JOB_DEPENDENCY'; scontrol release 1; "
+      "until [ -z \"$(squeue -h)\" ]; do sleep 0.1; done; sacct -n -X -P -o State,Reason -j 2; "
+      "scontrol show job 2 | grep -o 'Reason=[A-Za-z]*'",
+      "CANCELLED|DependencyNeverSatisfied\nReason=DependencyNeverSatisfied\n");
+}
+
 TEST_F(SlurmQueries, JsonHasWhatClientsRead) {
   expect(
       "sbatch -Q -H -J one -t 90 -o /dev/null --wrap=true; for line in squeue 'scontrol show job' "

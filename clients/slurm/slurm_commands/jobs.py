@@ -269,8 +269,15 @@ class Job:
             return "BeginTime" if is_later else "JobArrayTaskLimit"
         if self.is_pending:
             return "Resources"
+        if (self.data.get("note") or "").startswith("never started: "):  # cancelled for that
+            return "DependencyNeverSatisfied"
         return {"failed": "NonZeroExitCode", "timeout": "TimeLimit", "oom": "OutOfMemory"}.get(
             state, "None")
+
+    @property
+    def deadline(self):
+        at = self.detail.get("deadline_at")
+        return clock(at) if at else "N/A"
 
     @property
     def where(self):

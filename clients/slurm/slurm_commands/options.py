@@ -1,5 +1,8 @@
 """Options as Slurm reads them: `-n 2`, `-n2`, `--ntasks=2`, `--ntasks 2`; the last one counts."""
 
+import re
+
+
 class Usage(Exception):
     def __init__(self, message, code=1):
         super().__init__(message)
@@ -100,18 +103,14 @@ def seconds(text):
     """MINUTES, MINUTES:SECONDS, H:M:S, D-H, D-H:M, D-H:M:S; None for no limit."""
     if text.upper() in ("UNLIMITED", "INFINITE", "0"):
         return None
-    days, dash, rest = text.rpartition("-")
-    try:
-        parts = [int(part) for part in rest.split(":")]
-        if dash:
-            parts += [0] * (3 - len(parts))
-            hours, minutes, secs = parts
-            return ((int(days) * 24 + hours) * 60 + minutes) * 60 + secs
-        if len(parts) == 3:
-            return (parts[0] * 60 + parts[1]) * 60 + parts[2]
-        return parts[0] * 60 + (parts[1] if len(parts) == 2 else 0)
-    except ValueError:
-        raise ValueError(text) from None
+    found = re.fullmatch(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?", text)
+    if not found:  # as 1:00:00:00, with a colon for the dash
+        raise ValueError(text)
+    days, *parts = (None if part is None else int(part) for part in found.groups())
+    if days is None and parts[2] is None:  # minutes and seconds
+        parts = [0] + parts[:2]
+    hours, minutes, secs = (part or 0 for part in parts)
+    return (((days or 0) * 24 + hours) * 60 + minutes) * 60 + secs
 
 
 def mebibytes(text):

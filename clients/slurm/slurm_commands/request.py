@@ -2,6 +2,7 @@
 import os
 import re
 import shlex
+import signal
 import sys
 
 import berth
@@ -33,7 +34,7 @@ cpu-bind= | quiet
 cpu-freq= | warns the frequency stays as it is
 cpus-per-gpu=
 cpus-per-task= c
-deadline=
+deadline= | notes no job is ended for its deadline; berth show says whether it can be met
 delay-boot= | quiet
 dependency= d
 distribution= m | quiet
@@ -170,8 +171,70 @@ def settled(command, options):
         typed = "--" + name + ("=" + options[name] if options[name] else "")
         if fate == "refused":
             raise Usage("%s: error: %s is not supported: %s" % (command, typed, why))
-        print("%s: warning: %s has no effect: %s" % (command, typed, why), file=sys.stderr)
+        warn(command, "%s%s: %s" % (typed, "" if fate == "notes" else " has no effect", why))
+    check_values(command, options)
     return options
+
+
+def warn(command, what):
+    print("%s: warning: %s" % (command, what), file=sys.stderr)
+
+
+COUNTS = """ntasks cpus-per-task ntasks-per-node cpus-per-gpu mincpus threads-per-core ntasks-per-core
+ntasks-per-gpu ntasks-per-socket sockets-per-node cores-per-socket""".split()
+# Of options that have no effect here, too: what Slurm refuses is a slip of the pen.
+KNOWN_VALUES = {
+    "exclusive": "(user|mcs)?",
+    "distribution": r"(\*|arbitrary|plane|block|cyclic|fcyclic)\b.*|\*.*",
+    "kill-on-invalid-dep": "yes|no",
+    "switches": r"\d+(@.+)?",
+    "core-spec": r"\d+",
+    "tmp": r"\d+[KMGT]?",
+    "mem": r"\d+(\.\d+)?[KMGT]?B?",
+    "mem-per-cpu": r"\d+(\.\d+)?[KMGT]?B?",
+    "mem-per-gpu": r"\d+(\.\d+)?[KMGT]?B?",
+    "mail-type": "(.*,)?(NONE|BEGIN|END|FAIL|REQUEUE|ALL|INVALID_DEPEND|STAGE_OUT|ARRAY_TASKS|"
+                 "TIME_LIMIT(_[589]0)?)(,.*)?",
+}
+
+
+def check_values(command, options):
+    """As Slurm refuses them before it sends anything."""
+    for name in COUNTS:
+        text = options.get(name)
+        if text is not None and not (text.isdigit() and int(text) > 0):
+            raise Usage("%s: error: Invalid numeric value \"%s\" for --%s."
+                        % (command, text, name), 255)
+    for name, form in KNOWN_VALUES.items():
+        if name in options and not re.fullmatch(form, options[name], re.IGNORECASE):
+            raise Usage("%s: error: Invalid --%s specification" % (command, name), 255)
+    if "time-min" in options:
+        checked(command, options, "time-min", seconds)
+    if "signal" in options:
+        signal_asked(command, options["signal"])
+    if options.get("hint", "help") not in ("compute_bound", "memory_bound", "multithread",
+                                           "nomultithread", "help"):
+        raise Usage("%s: error: unrecognized --hint argument \"%s\", see --hint=help"
+                    % (command, options["hint"]), 255)
+    if len(SIZES & options.keys()) > 1:
+        raise Usage("%s: fatal: --mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive."
+                    % command)
+    check_nodes(command, options.get("nodes", "1"))
+    if options.get("exclusive") == "":
+        warn(command, "--exclusive keeps other jobs off the job's GPUs, not off the machine")
+
+
+def check_nodes(command, text):
+    least, _, most = text.partition("-")
+    for count in filter(None, (least, most)):
+        if not re.fullmatch(r"\d+[kKmM]?", count):
+            raise Usage("%s: error: \"%s\" is not a valid node count" % (command, text), 255)
+    if least.isdigit() and most.isdigit() and int(most) < int(least):
+        raise Usage("%s: error: Maximum node count %s is less than minimum node count %s"
+                    % (command, most, least), 255)
+    if least.isdigit() and int(least) > 1:
+        warn(command, "--nodes=%s: there is one machine; what is asked for each node, such as its "
+             "tasks and GPUs, is given once" % text)
 
 
 def directives(command, text):
@@ -329,8 +392,10 @@ WARNS = "BERTH_SLURM_SIGNAL"  # the variable that says who gets a job's signal: 
 
 def signal_asked(command, text):
     """[R|B:]USR1[@seconds]: (is for the script alone, name, seconds)"""
-    found = re.fullmatch(r"(?:([RB]{1,2}):)?(?:SIG)?([A-Za-z0-9]+)(?:@(\d+))?", text)
-    if not found:
+    found = re.fullmatch(r"(?:([RB]{1,2}):)?(?:SIG)?([A-Za-z0-9]+)(?:@(\d{1,5}))?", text)
+    name = found[2].upper() if found else ""
+    known = hasattr(signal, "SIG" + name) or (name.isdigit() and 0 < int(name) < 65)
+    if not found or not known or int(found[3] or 0) > 65535:
         raise Usage("%s: error: Invalid --signal specification" % command, 255)
     return "B" in (found[1] or ""), found[2].upper(), int(found[3] or 60)
 
@@ -408,6 +473,8 @@ def variables(command, options, name, directory, is_array):
             told.update(dict.fromkeys(names, told_value(command, options, option)))
     if "ntasks-per-gpu" in options and "ntasks" not in options:
         told.update(dict.fromkeys(dict(TOLD)["ntasks"], str(tasks(command, options))))
+    if "dependency" in options:
+        told["SLURM_JOB_DEPENDENCY"] = options["dependency"]
     if is_array:
         first = re.split(r"[%:]", options["array"])[0]
         numbers = [int(one) for part in first.split(",") for one in part.split("-") if one.isdigit()]
@@ -417,8 +484,8 @@ def variables(command, options, name, directory, is_array):
             step = re.search(r":(\d+)", options["array"])
             told["SLURM_ARRAY_TASK_STEP"] = step[1] if step else "1"
     if "signal" in options:
-        is_for_script, signal, _ = signal_asked(command, options["signal"])
-        told[WARNS] = ("B:" if is_for_script else "") + signal
+        is_for_script, sent, _ = signal_asked(command, options["signal"])
+        told[WARNS] = ("B:" if is_for_script else "") + sent
     return told
 
 

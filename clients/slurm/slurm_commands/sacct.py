@@ -218,24 +218,48 @@ def users_of(options):
     return users
 
 
+def states_in(options, begin, end):
+    """Whether a job was in one of the states that are asked for, at some time of the window. Of what
+    runs and waits without a start of that, now."""
+    words = [word.upper() for word in listed(options, "state")]
+    for word in words:
+        if word not in jobs.CODES and word not in jobs.CODES.values():
+            raise Usage("sacct: fatal: unrecognized job state value '%s'" % word)
+    states = {jobs.CODES.get(word, word) for word in words}
+    now = time.time()
+    since = begin if "starttime" in options else now
+
+    def was(job, code):
+        data = job.data
+        ended = int(job.ended or now + 1)  # times are told in whole seconds
+        if code == "R":
+            return (data.get("started_at") is not None and int(data["started_at"]) <= end
+                    and ended >= since)
+        if code == "PD":
+            over = int(data.get("started_at") or ended)
+            return int(data.get("submitted_at", 0)) <= end and over > since
+        return job.code == code and (not job.ended or begin <= ended <= end)
+    return lambda job: not states or any(was(job, code) for code in states)
+
+
 def chosen(options):
     wanted = steps_wanted(options)
     begin = instant(options, "starttime", 0 if wanted else midnight())
     end = instant(options, "endtime", time.time() + 1)
     users, names = users_of(options), listed(options, "name")
     groups = listed(options, "gid") + listed(options, "group")
-    states = {jobs.CODES.get(word.upper(), word.upper()) for word in listed(options, "state")}
+    was_in = states_in(options, begin, end)
     reasons, marks = listed(options, "reason"), listed(options, "flags")
     is_own = not users and not wanted and "allusers" not in options
 
     def is_in(job):
         return ((not wanted or any(jobs.matches(job, text) for text, _ in wanted))
                 and (job.ended or time.time()) >= begin
-                and (job.data.get("submitted_at") or 0) <= end
+                and int(job.data.get("submitted_at") or 0) <= end
                 and (not users or job.user in users or str(job.uid) in users)
                 and (not is_own or job.user == jobs.me())
                 and (not groups or job.group in groups or str(job.gid) in groups)
-                and (not names or job.name in names) and (not states or job.code in states)
+                and (not names or job.name in names) and was_in(job)
                 and (not reasons or job.reason in reasons) and (not marks or flags(job) in marks)
                 and is_sized(job, options) and jobs.is_chosen(job, options))
 

@@ -223,6 +223,16 @@ def shell_pattern(text):
     return "".join(letters) + ":" + form if text else ""
 
 
+def print_start(answer, body):
+    """As berth predicts it; one that has no start, such as one that is held, is not begun."""
+    start = time.time() if answer["admitted_now"] else answer.get("predicted_start_at")
+    if not start:
+        print("sbatch: Job to start at Unknown: %s" % answer.get("reason", ""), file=sys.stderr)
+        return
+    print("sbatch: Job to start at %s using %d processors on nodes %s in partition %s"
+          % (jobs.clock(start), body.get("cpus", 1), jobs.HOST, jobs.PARTITION), file=sys.stderr)
+
+
 def run(arguments):
     options, words = request.table("sbatch").read(arguments, stop_at_command=True)
     if ":" in words[:1]:
@@ -244,10 +254,7 @@ def run(arguments):
     body["command"] = ["/bin/sh", "-c", *words]
     try:
         if "test-only" in options:
-            berth.request("POST", "/v1/jobs?dry_run=true", body)
-            when = time.strftime("%Y-%m-%dT%H:%M:%S")
-            print("sbatch: Job to start at %s using %d processors on nodes %s in partition %s"
-                  % (when, body.get("cpus", 1), jobs.HOST, jobs.PARTITION), file=sys.stderr)
+            print_start(berth.request("POST", "/v1/jobs?dry_run=true", body), body)
             return 0
         answer = berth.request("POST", "/v1/jobs", body)
     except berth.Error as error:

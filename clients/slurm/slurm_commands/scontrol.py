@@ -124,8 +124,8 @@ def text_of(job):
         "   SubmitTime=%s EligibleTime=%s"
         % (submitted, "Unknown" if is_late else jobs.clock(job.begins or job.data["submitted_at"])),
         "   AccrueTime=%s" % ("Unknown" if job.is_held else submitted),
-        "   StartTime=%s EndTime=%s Deadline=N/A"
-        % (jobs.clock(job.started or job.predicted), jobs.clock(job.ends)),
+        "   StartTime=%s EndTime=%s Deadline=%s"
+        % (jobs.clock(job.started or job.predicted), jobs.clock(job.ends), job.deadline),
         "   SuspendTime=%s SecsPreSuspend=%d LastSchedEval=%s Scheduler=Main"
         % (jobs.clock(suspended_at) if suspended_at else "None",
            job.elapsed if suspended_at else 0, submitted),

@@ -252,17 +252,19 @@ def folded(found, is_array_split):
     rows, heads = [], {}
     for job in found:
         job.shown_id, job.shown_task = job.id, "N/A" if job.task is None else str(job.task)
+        head = (job.array, job.is_held)  # those that are held wait for something else
         if job.array is None or not job.is_pending or is_array_split:
             rows.append(job)
-        elif job.array in heads:
-            heads[job.array].append(job.task)
+        elif head in heads:
+            heads[head].append(job.task)
         else:
-            heads[job.array] = [job.task]
+            heads[head] = [job.task]
             rows.append(job)
     for row in rows:
-        if row.array in heads and row.is_pending and not is_array_split:
+        head = (row.array, row.is_held)
+        if head in heads and row.is_pending and not is_array_split:
             at_once = row.data.get("array_at_once")
-            text = ranges(sorted(heads[row.array])) + ("%%%d" % at_once if at_once else "")
+            text = ranges(sorted(heads[head])) + ("%%%d" % at_once if at_once else "")
             row.shown_id, row.shown_task = "%d_[%s]" % (row.array, text), text
     return rows
 

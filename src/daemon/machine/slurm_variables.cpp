@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "daemon/loop/processes.hpp"
 #include "daemon/machine/machine.hpp"
 #include "daemon/machine/order.hpp"
 
@@ -58,12 +59,14 @@ void tell_slurm(shim::Order& order, const live::Assignment& assigned, Instant no
   const std::string host = short_host_name();
   const std::int64_t millicores = assigned.job.spec.request.cpu.raw();
   const std::string cores = std::to_string(std::max<std::int64_t>(1, (millicores + 999) / 1000));
-  const std::string user = value_in(order.environment, "USER");
+  const std::string number = std::to_string(order.user);
+  std::string user = UserNames().of(order.user);  // no job's word for whose it is
+  if (user == number) user = value_in(order.environment, "USER");
   Variables facts = {{"SLURM_JOB_ID", id},
                      {"SLURM_JOBID", id},
                      {"SLURM_JOB_START_TIME", std::to_string(micros(now) / 1'000'000)},
-                     {"SLURM_JOB_USER", user.empty() ? std::to_string(order.user) : user},
-                     {"SLURM_JOB_UID", std::to_string(order.user)},
+                     {"SLURM_JOB_USER", user.empty() ? number : user},
+                     {"SLURM_JOB_UID", number},
                      {"SLURM_JOB_GID", std::to_string(order.group)},
                      {"SLURM_SUBMIT_HOST", host},
                      {"SLURM_JOB_NODELIST", host},
