@@ -8,6 +8,7 @@ set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # what is installed is built by name,
 install(TARGETS berth berthd berth-shim berth-emu berth-load RUNTIME)
 install(TARGETS berth_emu_nvml berth_emu_cuda LIBRARY NAMELINK_SKIP
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/berth/emu)
+install(TARGETS berth_emu_mps RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/berth/emu)
 foreach(section 1 7 8)
   file(GLOB pages CONFIGURE_DEPENDS doc/man/*.${section})
   list(FILTER pages EXCLUDE REGEX "/berth-slurm\\.8$")
@@ -16,12 +17,12 @@ endforeach()
 install(FILES clients/python/berth.py DESTINATION lib/python3/dist-packages)
 install(DIRECTORY clients/slurm DESTINATION lib/berth USE_SOURCE_PERMISSIONS COMPONENT slurm
   PATTERN __pycache__ EXCLUDE)
-install(FILES README.md CHANGELOG.md LICENSE TYPE DOC)
-# Where README's links lead; messages and `--help` name these pages.
+install(FILES README.md CHANGELOG.md LICENSE CITATION.cff TYPE DOC)
+# Where links of README and of these pages lead; messages and `--help` name some.
 file(GLOB pages CONFIGURE_DEPENDS doc/*.md doc/*.svg doc/openapi.yaml)
 install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/doc)
-install(DIRECTORY examples/scenarios examples/traces DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
-install(FILES examples/small.csv DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
+install(DIRECTORY doc/adr doc/evaluation doc/results DESTINATION ${CMAKE_INSTALL_DOCDIR}/doc)
+install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN __pycache__ EXCLUDE)
 
 # What tools/package writes into build/release/made: scripts, units and the configuration. A plain
 # `cmake --install` goes without.
