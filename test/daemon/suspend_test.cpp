@@ -164,6 +164,8 @@ TEST(Suspend, AScriptGoesOnOnItsOwnGpuAndSoDoesItsNextProgram) {
   rig.resume(id);
   EXPECT_EQ(rig.wait_end(rig.submit("true", vram(1)))["state"], "done");
   EXPECT_EQ(rig.job(id)["state"], "suspended") << "though the other GPU is free";
+  EXPECT_THAT(rig.job(id)["reason_brief"].get<std::string>(),
+              testing::StartsWith("was resumed and waits for its place; "));
   EXPECT_EQ(rig.request("POST", test::path(other, "/cancel")).status, 200);
   rig.wait_for(id, "running");
   EXPECT_EQ(rig.job(id)["gpus"], before);

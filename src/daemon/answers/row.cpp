@@ -233,6 +233,7 @@ std::string suspended_text(const Job& job, const std::string& note) {
 
 std::string brief_suspended_text(const Job& job, const std::string& note) {
   const bool has_rule = note.starts_with(live::kBecause);
+  if (note == live::kResumed) return suspended_text(job, note);
   return suspended_text(job, has_rule ? note.substr(0, note.find("; ")) : "");
 }
 
