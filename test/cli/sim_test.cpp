@@ -254,6 +254,15 @@ TEST_F(Sim, WritesASummary) {
   EXPECT_TRUE(summary.ends_with("}\n"));
 }
 
+TEST_F(Sim, WarnsOfNodesThatAreLikelyAnAmountOfMemory) {
+  EXPECT_EQ(
+      sim({"--policy", "sjf", "--trace", trace_, "--cluster", "1x4x80"}).err,
+      "berth: --cluster 1x4x80 is 320 GPUs, 80 on each node; 1x4x80G is 1x4 GPUs of 80 GiB\n");
+  for (const char* const cluster : {"1x4x8", "1x4x80G", "2x80"}) {
+    EXPECT_THAT(sim({"--policy", "sjf", "--trace", trace_, "--cluster", cluster}).err, IsEmpty());
+  }
+}
+
 TEST_F(Sim, PrintsATable) {
   const Ran ran = sim_small({"--policy", "sjf"});
   EXPECT_EQ(ran.exit_code, 0);

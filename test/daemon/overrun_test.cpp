@@ -126,6 +126,9 @@ TEST(Trespass, EndsTheJobNamesItAndLetsTheOtherLive) {
   const Json ended = rig.wait_end(culprit);
   EXPECT_EQ(ended["state"], "failed");
   EXPECT_EQ(ended["attempts"].size(), 1U) << "more memory would not help";
+  EXPECT_THAT(rig.log(culprit),
+              AllOf(HasSubstr("*** JOB " + std::to_string(culprit) + " CANCELLED "),
+                    HasSubstr(" DUE TO GPU MEMORY THAT IT WAS NOT GRANTED ***")));
   EXPECT_THAT(std::string(ended["note"]),
               AllOf(HasSubstr("ended: process "), HasSubstr(" of it held "),
                     HasSubstr("on GPU 0, which it was not given; it has GPU 1")));

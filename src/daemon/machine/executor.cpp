@@ -33,6 +33,7 @@ shim::EndedFor ended_for(const Job* job) {
     case Outcome::Timeout:
       return shim::EndedFor::TimeLimit;
     case Outcome::Oom:
+    case Outcome::Failed:  // on a GPU that it was not given
       return shim::EndedFor::GpuMemory;
     default:
       return shim::EndedFor::Unsaid;

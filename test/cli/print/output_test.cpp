@@ -355,6 +355,33 @@ TEST(JobPage, HasAttemptsAndReports) {
                           HasSubstr("  loss 0.25\n  step 120\n"), Not(HasSubstr("exit code"))));
 }
 
+/// Not the shell that keeps it (clients/slurm/slurm_commands/sbatch.py).
+TEST(JobPage, OfABatchScriptNamesTheScript) {
+  const auto command = [](const std::string& asked, const std::string& text) {
+    const Json words = {"/bin/sh",
+                        "-c",
+                        "# berth's keeper of a batch script\n# asked " + asked + "\ndeafen() {\n",
+                        "train",
+                        text,
+                        "",
+                        ":/dev/null",
+                        "",
+                        "",
+                        "--lr",
+                        "1"};
+    const std::string page = job_page({{"id", 1}, {"command", words}}, 0, kPiped);
+    const std::size_t line = page.find("command ");
+    return page.substr(line, page.find('\n', line) - line);
+  };
+  EXPECT_EQ(command(R"({"script": "/d/job.sh"})", "#!/bin/bash\ntrue\n"),
+            "command       sbatch /d/job.sh --lr 1");
+  EXPECT_EQ(command("{}", "#!/bin/bash\ntrue\n"), "command       sbatch train --lr 1");
+  EXPECT_EQ(
+      command("{}", "#!/bin/sh\n# This script was created by sbatch --wrap.\n\npython t.py\n"),
+      "command       sbatch --wrap 'python t.py' --lr 1");
+  EXPECT_THAT(command("nonsense", "x"), HasSubstr("sbatch train"));
+}
+
 TEST(JobPage, OfATaskSaysWhichAndOfHowMany) {
   const std::string page = job_page(
       job(R"({"id":21,"state":"running","array":20,"array_task":3,"array_tasks":2})"), 10, kPiped);
