@@ -75,9 +75,9 @@ struct ResumeFailed {
   JobId job;
   Attempt attempt;
 };
-/// Of an attempt that is being suspended: its own process held no GPU memory, but one below it did.
-/// So it may start other programs, and these look for the GPUs that it was given at its start: it
-/// goes on with those it has and no others.
+/// Of an attempt that is being suspended: its own process held no GPU memory, but one below it did,
+/// or none yet. So a program may start that looks for the GPUs which the attempt was given at its
+/// start: it goes on with those it has and no others.
 struct Rooted {
   JobId job;
   Attempt attempt;

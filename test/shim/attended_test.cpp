@@ -245,6 +245,23 @@ TEST(Attended, AClientThatGoesLetsItsJobSayMoreForTheGrace) {
   EXPECT_EQ(daemon.log(), "ready\nhung up\n");
 }
 
+/// The shell dies of the signal at once.
+TEST(Attended, AClientThatGoesLeavesTheWholeGraceToWhatAShellRan) {
+  Daemon daemon;
+  Client client(daemon.folder() / "s");
+  Order order = attended(daemon, client,
+                         "exec 2>/dev/null; sh -c 'trap \"sleep 2.5; echo saved; exit\" HUP; "
+                         "trap \"\" TERM; echo ready; while :; do sleep 0.01; done'; echo never");
+  order.grace_millis = 600'000;
+  daemon.start(order);
+  client.accept();
+  client.output_until("ready\n");
+  client.hang_up();
+  daemon.started();
+  EXPECT_EQ(daemon.ended().exit.number, SIGHUP);
+  EXPECT_EQ(daemon.log(), "ready\nsaved\n");
+}
+
 TEST(Attended, AClientThatTalksNonsenseIsGone) {
   for (const std::string& nonsense :
        {std::string("\x0b"), encode_frame(FrameKind::Output, "x"),

@@ -610,18 +610,11 @@ namespace {
 
 constexpr std::int64_t kGiB = std::int64_t{1} << 30;
 
-/// An amount to ask for, with some room, as it is typed.
-struct Amount {
-  std::int64_t bytes;
-  std::string text() const {
-    const bool in_mib = bytes % kGiB != 0;
-    return in_mib ? std::to_string(bytes >> 20) + "M" : std::to_string(bytes >> 30) + "G";
-  }
-};
-Amount amount_for(std::int64_t peak) {
+/// What to ask for, with some room, in round numbers.
+std::int64_t amount_for(std::int64_t peak) {
   const std::int64_t with_margin = peak + peak / 8 + kGiB / 4;
   const std::int64_t step = with_margin < 4 * kGiB ? kGiB / 2 : kGiB;
-  return {(with_margin + step - 1) / step * step};
+  return (with_margin + step - 1) / step * step;
 }
 
 /// It was refused what it wanted beyond that, so nobody knows how much it needs.
@@ -631,7 +624,8 @@ std::string oom_advice(const Json& job, std::int64_t asked) {
   if (!is_its_own) return "";
   const std::int64_t held = std::max(asked, integer_of(job, "peak_bytes").value_or(0));
   return "it needs more than " + to_text(Bytes(held)) + ": next time more, such as --vram " +
-         amount_for(held + held / 2).text() + ", or --retries 2, which starts it again with more";
+         typed_size(amount_for(held + held / 2)) +
+         ", or --retries 2, which starts it again with more";
 }
 
 }  // namespace
@@ -641,13 +635,13 @@ std::string memory_advice(const Json& job) {
   const auto asked = integer_of(job, "vram_bytes");
   if (text_of(job, "state") == "oom" && asked) return oom_advice(job, *asked);
   if (!peak || text_of(job, "state") != "done") return "";
-  const Amount advised = amount_for(*peak);
-  const bool is_near = asked && *peak <= *asked && advised.bytes * 4 > *asked * 3;
+  const std::int64_t advised = amount_for(*peak);
+  const bool is_near = asked && *peak <= *asked && advised * 4 > *asked * 3;
   if (is_near) return "";
   const std::string what =
       asked ? "asked " + size_text(part_of(job, "vram_bytes")) : std::string("asked for no amount");
   return what + ", peak " + size_text(part_of(job, "peak_bytes")) + ": next time --vram " +
-         advised.text();
+         typed_size(advised);
 }
 
 std::string size_text(const Json& bytes) {

@@ -26,7 +26,7 @@
 namespace berth::daemon {
 
 struct SuspenderHooks {
-  /// Before suspended(): its own process held no GPU memory, but one below it did.
+  /// Before suspended(): its own process held no GPU memory, whether one below it did or not.
   std::function<void(JobId, Attempt)> rooted = {};
   std::function<void(JobId, Attempt, const std::string& note)> suspended;
   /// It runs as before.

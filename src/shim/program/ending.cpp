@@ -99,7 +99,7 @@ void Ending::job_ended() {
   stop_at_.reset();
   if (std::exchange(was_asked_, true)) return;
   do_as(user_, [this] { ask_to_end(tree_); });
-  kill_at_latest(Clock::now() + std::min(grace_, kGraceForLeftovers));
+  if (!kill_at_) kill_at_latest(Clock::now() + std::min(grace_, kGraceForLeftovers));
 }
 
 int Ending::timeout() const {

@@ -35,8 +35,8 @@ class Ending {
   /// The same for those of these groups that handle it: others would die of it. Returns: whether
   /// any does.
   bool warn(int signal, std::optional<pid_t> foreground) const;
-  /// The job's own process was collected, others are left. Those that were asked to end already
-  /// have their whole time for it.
+  /// The job's own process was collected, others are left. Those that were told to end already, or
+  /// that their terminal is gone, have their whole time for it.
   void job_ended();
 
   /// For poll: until on_time() has something to do; -1: it has not.
