@@ -243,6 +243,27 @@ TEST_F(SaidLater, ASuspendedJobIsLeftAloneWhenItIsBack) {
   EXPECT_TRUE(tell(100, {Submitted{.job = JobId(3), .spec = spec()}}).list.empty());
 }
 
+TEST(PromisedPlace, IsGivenUpForOneThatIsFreeEarlier) {
+  Engine engine{nodes_of(1, 2), EngineOptions{.settings = {.can_suspend = true}},
+                *make_policy("turns:first_queue=10s:quantum=1s", "first-fit")};
+  const auto tell = [&](std::int64_t at, std::vector<Input> inputs) -> const Effects& {
+    return engine.step(kStart + seconds(at), inputs);
+  };
+  const auto attempt = [&](JobId id) { return engine.view().find(id)->attempt; };
+  const JobSpec spec = shared(1, Bytes(std::int64_t{20} << 30));
+  for (const JobId id : {JobId(1), JobId(2)}) {
+    tell(0, {Submitted{.job = id, .spec = spec}});
+    tell(0, {Started{id, attempt(id)}});
+  }
+  const auto* const stop = only<Stop>(tell(20, {Submitted{.job = JobId(3), .spec = spec}}));
+  ASSERT_NE(stop, nullptr);
+  const JobId leaving = stop->job;
+  const JobId other = leaving == JobId(1) ? JobId(2) : JobId(1);
+  tell(25, {Exited{.job = other, .attempt = attempt(other)}, Released{other, attempt(other)}});
+  EXPECT_EQ(engine.view().find(leaving)->state, JobState::Stopping) << "that takes its time";
+  EXPECT_EQ(engine.view().find(JobId(3))->state, JobState::Starting);
+}
+
 class SpoiledBySuspension : public testing::Test {
  protected:
   /// It runs since 100 s, after a suspension.

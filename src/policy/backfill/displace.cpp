@@ -156,7 +156,8 @@ void Displacement::start(JobId id, const Ask& ask, Placement placement) {
   ++placed_;
 }
 
-/// The place promised to this job in an earlier pass, if it is free by now or still being freed.
+/// The place promised to this job in an earlier pass, if it is free by now; else any that is, since
+/// whoever leaves may take long; else the promised one while it is being freed.
 bool Displacement::keep_promise(const Head& head, const Ask& ask) {
   const JobId id = head.job();
   const auto hold = std::ranges::find(view_.holds(), id, &Hold::job);
@@ -164,6 +165,12 @@ bool Displacement::keep_promise(const Head& head, const Ask& ask) {
   if (!head.is_guest && walk_.trial().look(hold->placement, ask, id) == Why::Fits) {
     start(id, ask, hold->placement);
     return true;
+  }
+  if (!head.is_guest) {
+    if (Placed placed = walk_.find(id, ask)) {
+      start(id, ask, std::move(*placed));
+      return true;
+    }
   }
   if (room_.look(hold->placement, ask, id) != Why::Fits) return false;
   promise(head, ask, hold->placement);
