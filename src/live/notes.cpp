@@ -1,6 +1,25 @@
 #include "live/notes.hpp"
 
+#include "core/text/text.hpp"
+
 namespace berth::live {
+
+namespace {
+
+constexpr std::string_view kInHostMemory = " are in host memory";
+constexpr std::string_view kHeldNothing = "it held no GPU memory";
+
+bool is_of_wait(const std::string& note) {
+  return note.starts_with(kBecause) || note.starts_with(kHeldNothing) ||
+         note.contains(kInHostMemory);
+}
+
+}  // namespace
+
+std::string suspended_note(Bytes held) {
+  if (held == Bytes(0)) return std::string(kHeldNothing);
+  return "its " + to_text(held) + std::string(kInHostMemory);
+}
 
 std::string Notes::with_who_ended(JobId job, std::string text) const {
   const std::string known = of(job);
@@ -28,7 +47,7 @@ std::string Notes::of(JobId job) const {
 
 std::string Notes::at_end(JobId job, Outcome outcome) const {
   const std::string note = of(job);
-  if (note.starts_with(kBecause)) return "";
+  if (is_of_wait(note)) return "";
   return outcome == Outcome::Cancelled ? note : without_who_ended(note);
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/units.hpp"
 #include "core/job.hpp"
 #include "core/view.hpp"
 #include "journal/store.hpp"
@@ -26,6 +27,9 @@ inline constexpr std::string_view kBecause = "because ";
 inline constexpr std::string_view kResumed = "was resumed and waits for its place";
 /// The note of an attempt that ended as its job was suspended: the process went on as the next.
 inline constexpr std::string_view kSuspended = "was suspended";
+
+/// The note of a job that is suspended: `its 20.3 GiB are in host memory`. It is of the wait, too.
+std::string suspended_note(Bytes held);
 
 class Notes {
  public:

@@ -126,9 +126,9 @@ TEST(CliErrors, AnUnknownOptionIsNamedWithItsVerb) {
             "berth: echo: one word too many for berth update; see berth update --help\n");
   EXPECT_EQ(berth({"gpus", "extra"}).err,
             "berth: extra: one word too many for berth gpus; see berth gpus --help\n");
-  EXPECT_EQ(
-      berth({"show"}).err,
-      "berth: no job is named; give a number, a range or a name, such as 7, 7-9 or 'train-*'\n");
+  EXPECT_EQ(berth({"show"}).err,
+            "berth: no job is named; give a number, a range, a name such as 'train-*', or "
+            "-u USER for all of theirs\n");
   EXPECT_EQ(berth({"submit", "--vram"}).err,
             "berth: --vram: needs a value: SIZE; see berth submit --help\n");
   for (const char* verb : {"run", "submit"}) {

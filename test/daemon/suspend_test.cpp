@@ -89,7 +89,9 @@ TEST(Suspend, AProgramThatIsNamedAsAServerOfMpsIsSuspendedLikeAnyOther) {
   rig.wait_for(id, "suspended");
   rig.wait_until_free();
   rig.request("POST", test::path(id, "/cancel"));
-  rig.wait_end(id);
+  const Json ended = rig.wait_end(id);
+  EXPECT_EQ(ended["state"], "cancelled");
+  EXPECT_FALSE(ended.dump().contains("host memory")) << ended.dump();
 }
 
 TEST(Suspend, OnlyWhatRunsIsSuspendedAndOnlyWhatItsOwnerSuspendedIsResumed) {

@@ -81,7 +81,8 @@ void add_job_choice(CLI::App& verb, JobChoice& choice) {
 Expected<void> check_choice(const JobChoice& choice) {
   if (choice.typed.empty() && choice.users.empty()) {
     return fail(ErrorCode::InvalidArgument,
-                "no job is named; give a number, a range or a name, such as 7, 7-9 or 'train-*'");
+                "no job is named; give a number, a range, a name such as 'train-*', or "
+                "-u USER for all of theirs");
   }
   for (const std::string& typed : choice.typed) {
     if (const auto handles = parse_handles(typed); !handles) {

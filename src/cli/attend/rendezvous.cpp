@@ -1,24 +1,53 @@
 #include "cli/attend/rendezvous.hpp"
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <filesystem>
+
+#include "posix/small_file.hpp"
 
 namespace berth::cli {
 
 namespace {
 
+constexpr auto kPrefix = "berth-run-";
 constexpr auto kTail = "/berth-run-XXXXXX/s";
+constexpr std::time_t kNewFor =
+    60;  ///< Seconds in which its `berth run` may still be about to bind.
+
+/// A `berth run` that was killed with SIGKILL leaves its folder. Which sockets are bound the kernel
+/// tells; to connect would disturb a run that lives.
+void remove_left_behind(const std::filesystem::path& parent) {
+  std::error_code ignored;
+  std::optional<std::string> bound;
+  for (std::filesystem::directory_iterator at(parent, ignored), end; !ignored && at != end;
+       at.increment(ignored)) {
+    const std::filesystem::path& folder = at->path();
+    if (!folder.filename().string().starts_with(kPrefix)) continue;
+    struct stat status{};
+    if (lstat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) continue;
+    if (status.st_uid != geteuid() || status.st_mtime + kNewFor > std::time(nullptr)) continue;
+    if (!bound) bound = read_small_file("/proc/net/unix");
+    const std::string socket = folder.string() + "/s";
+    if (bound->empty() || bound->contains(socket + "\n")) continue;
+    unlink(socket.c_str());
+    rmdir(folder.c_str());
+  }
+}
 
 std::optional<std::string> private_folder(const std::string& parent) {
   if (!parent.starts_with('/') ||
       parent.size() + std::strlen(kTail) >= sizeof(sockaddr_un::sun_path)) {
     return std::nullopt;
   }
+  remove_left_behind(parent);
   std::string folder = parent + "/berth-run-XXXXXX";
   return mkdtemp(folder.data()) == nullptr ? std::nullopt : std::optional(folder);
 }

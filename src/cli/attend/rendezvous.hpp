@@ -11,7 +11,8 @@ namespace berth::cli {
 
 class Rendezvous {
  public:
-  /// In $XDG_RUNTIME_DIR where that can be written, else in /tmp. Errors: Io naming the folder.
+  /// In $XDG_RUNTIME_DIR where that can be written, else in /tmp. Removes what runs of this user
+  /// left there that were killed. Errors: Io naming the folder.
   static Expected<Rendezvous> open();
   Rendezvous(Rendezvous&& other) noexcept = default;
   Rendezvous& operator=(Rendezvous&&) = delete;

@@ -115,7 +115,7 @@ void ShimSite::begin(live::Conductor& conductor) {
   view().for_each_job([this](const Job& job) {
     if (!has_idle_process(job)) return;
     if (around_->keeper.note_of(job.id).starts_with(live::kBecause)) return;
-    note(job.id, "its " + to_text(suspender().bytes_of(job.id)) + " are in host memory");
+    note(job.id, live::suspended_note(suspender().bytes_of(job.id)));
   });
   reports_->come_back();
 }

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "core/text/text.hpp"
+#include "live/notes.hpp"
 #include "posix/descriptor.hpp"
 #include "shim/proc.hpp"
 
@@ -213,9 +214,8 @@ void Suspender::conclude(JobId job, const Told& told) {
     case Phase::Suspending:
       entry.phase = Phase::Suspended;
       tell_if_rooted(entry);
-      hooks_.suspended(
-          job, target.attempt,
-          "its " + to_text(sum_of(entry.holders)) + " are in host memory (" + took + " s)");
+      hooks_.suspended(job, target.attempt,
+                       live::suspended_note(sum_of(entry.holders)) + " (" + took + " s)");
       return begin_next();
     case Phase::PuttingBack: {
       const std::string why = entry.why;
@@ -258,8 +258,7 @@ void Suspender::is_down(JobId job) {
   static_cast<void>(write_down(entry));
   if (!was_to_suspend) return hooks_.resume_failed(job, target.attempt, why);
   tell_if_rooted(entry);
-  hooks_.suspended(job, target.attempt,
-                   "its " + to_text(sum_of(entry.holders)) + " are in host memory");
+  hooks_.suspended(job, target.attempt, live::suspended_note(sum_of(entry.holders)));
 }
 
 /// What was begun is undone, once; what cannot be undone is the end of the job. A helper that was

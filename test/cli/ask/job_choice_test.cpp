@@ -103,7 +103,8 @@ TEST_F(Choice, OfThousandsIsLookedUpInParts) {
 
 TEST_F(Choice, SaysWhatMakesNoSense) {
   EXPECT_EQ(choose({}).error().message,
-            "no job is named; give a number, a range or a name, such as 7, 7-9 or 'train-*'");
+            "no job is named; give a number, a range, a name such as 'train-*', or "
+            "-u USER for all of theirs");
   EXPECT_THAT(choose({.users = {"no such user"}}).error().message,
               HasSubstr("user 'no such user': no such user on this machine"));
   EXPECT_THAT(choose({.typed = {"10-5"}}).error().message,

@@ -110,7 +110,8 @@ TEST_F(Verbs, SubmitRefusesWhatMakesNoSense) {
       {{"submit"}, "berth: no command; give it after --\n"},
       {{"submit", "echo", "\xFF"}, "berth: argument 2 of the command is not UTF-8\n"},
       {{"wait"},
-       "berth: no job is named; give a number, a range or a name, such as 7, 7-9 or 'train-*'\n"},
+       "berth: no job is named; give a number, a range, a name such as 'train-*', or "
+       "-u USER for all of theirs\n"},
       {{"cancel"}, "berth: cancel takes jobs, or --user, or --all\n"},
       {{"cancel", "--all", "3"}, "berth: cancel takes jobs, or --user, or --all\n"},
       {{"cancel", "all"}, "berth: all: is not a job number; say berth cancel --all for all of "},
