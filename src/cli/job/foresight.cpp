@@ -13,6 +13,7 @@
 #include <optional>
 #include <string_view>
 
+#include "cli/job/program_words.hpp"
 #include "posix/descriptor.hpp"
 
 namespace berth::cli {
@@ -151,35 +152,6 @@ std::string way_by_shell(const std::string& word) {
   if (!is_plain && !is_interactive) return "";
   return "it is a word of the shell: say -- bash " + std::string(is_plain ? "-c" : "-ic") + " '" +
          word + " ...'";
-}
-
-std::string name_of_program(const std::vector<std::string>& command) {
-  return command.empty() ? "" : command.front().substr(command.front().rfind('/') + 1);
-}
-
-bool is_interpreter(const std::vector<std::string>& command) {
-  constexpr auto kInterpreters = std::to_array<std::string_view>(
-      {"python", "python3", "bash", "sh", "zsh", "Rscript", "julia", "node", "perl", "ruby"});
-  return std::ranges::find(kInterpreters, name_of_program(command)) != kInterpreters.end();
-}
-
-/// The file that python, bash and the like are to run: `t.py` of `python -u t.py`; "" where none is
-/// to be seen.
-std::string script_of(const std::vector<std::string>& command) {
-  constexpr auto kEndings = std::to_array<std::string_view>(
-      {".py", ".sh", ".bash", ".R", ".r", ".jl", ".js", ".pl", ".rb"});
-  constexpr auto kAlone = std::to_array<std::string_view>(
-      {"-u", "-O", "-OO", "-B", "-I", "-E", "-s", "-S", "-x", "-e", "-l", "-v", "-ex", "-eu"});
-  if (!is_interpreter(command)) return "";
-  const auto is_alone = [&](const std::string& word) {
-    return std::ranges::find(kAlone, word) != kAlone.end();
-  };
-  const auto first = std::find_if_not(command.begin() + 1, command.end(), is_alone);
-  const bool is_script = first != command.end() && !first->starts_with('-') &&
-                         std::ranges::any_of(kEndings, [&](std::string_view ending) {
-                           return first->ends_with(ending);
-                         });
-  return is_script ? *first : "";
 }
 
 /// A file that this process has open, and the job will not: bash's `<(...)` is one. The three

@@ -1,4 +1,4 @@
-// What is typed from habit and means something else here, or leads past the GPUs that a job gets.
+// What is typed from habit and means something else here.
 #pragma once
 
 #include <string>

@@ -42,26 +42,6 @@ bool is_written(std::string_view option) {
   });
 }
 
-/// A regular file that is not too large.
-std::optional<std::string> text_of_file(const std::filesystem::path& path) {
-  // A FIFO would let the open wait.
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat status{};
-  const bool is_regular = file.is_open() && ::fstat(file.number(), &status) == 0 &&
-                          S_ISREG(status.st_mode) &&
-                          status.st_size <= static_cast<off_t>(kLargestFile);
-  if (!is_regular) return std::nullopt;
-  std::string text;
-  std::array<char, 1 << 14> part{};
-  while (text.size() <= kLargestFile) {
-    const ssize_t got = ::read(file.number(), part.data(), part.size());
-    if (got < 0) return std::nullopt;
-    if (got == 0) return text;
-    text.append(part.data(), static_cast<std::size_t>(got));
-  }
-  return std::nullopt;  // it grows
-}
-
 std::string digest_of(std::string_view text) {
   std::string counts;
   while (!text.empty()) {
@@ -112,6 +92,52 @@ std::vector<std::string> files_found_by(std::string_view program) {
 }
 
 }  // namespace
+
+std::string name_of_program(const std::vector<std::string>& command) {
+  return command.empty() ? "" : command.front().substr(command.front().rfind('/') + 1);
+}
+
+bool is_interpreter(const std::vector<std::string>& command) {
+  constexpr auto kInterpreters = std::to_array<std::string_view>(
+      {"python", "python3", "bash", "sh", "zsh", "Rscript", "julia", "node", "perl", "ruby"});
+  return std::ranges::find(kInterpreters, name_of_program(command)) != kInterpreters.end();
+}
+
+std::string script_of(const std::vector<std::string>& command) {
+  constexpr auto kEndings = std::to_array<std::string_view>(
+      {".py", ".sh", ".bash", ".R", ".r", ".jl", ".js", ".pl", ".rb"});
+  constexpr auto kAlone = std::to_array<std::string_view>(
+      {"-u", "-O", "-OO", "-B", "-I", "-E", "-s", "-S", "-x", "-e", "-l", "-v", "-ex", "-eu"});
+  if (!is_interpreter(command)) return "";
+  const auto is_alone = [&](const std::string& word) {
+    return std::ranges::find(kAlone, word) != kAlone.end();
+  };
+  const auto first = std::find_if_not(command.begin() + 1, command.end(), is_alone);
+  const bool is_script = first != command.end() && !first->starts_with('-') &&
+                         std::ranges::any_of(kEndings, [&](std::string_view ending) {
+                           return first->ends_with(ending);
+                         });
+  return is_script ? *first : "";
+}
+
+std::optional<std::string> text_of_file(const std::filesystem::path& path) {
+  // A FIFO would let the open wait.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status{};
+  const bool is_regular = file.is_open() && ::fstat(file.number(), &status) == 0 &&
+                          S_ISREG(status.st_mode) &&
+                          status.st_size <= static_cast<off_t>(kLargestFile);
+  if (!is_regular) return std::nullopt;
+  std::string text;
+  std::array<char, 1 << 14> part{};
+  while (text.size() <= kLargestFile) {
+    const ssize_t got = ::read(file.number(), part.data(), part.size());
+    if (got < 0) return std::nullopt;
+    if (got == 0) return text;
+    text.append(part.data(), static_cast<std::size_t>(got));
+  }
+  return std::nullopt;  // it grows
+}
 
 std::vector<std::string> program_words(const ProgramSource& source) {
   std::vector<std::string> words = source.variables;

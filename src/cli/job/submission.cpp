@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
@@ -17,6 +18,7 @@
 #include "cli/job/begin_time.hpp"
 #include "cli/job/foreign_flags.hpp"
 #include "cli/job/foresight.hpp"
+#include "cli/job/gpu_habits.hpp"
 #include "cli/job/habits.hpp"
 #include "cli/job/output_pattern.hpp"
 #include "cli/job/program_words.hpp"
@@ -449,6 +451,16 @@ CLI::Option* add_no_suspend(CLI::App& verb, JobOptions& options) {
       ->excludes(verb.get_option("--suspend"));
 }
 
+/// Nothing where it is elastic, or that of a list.
+std::optional<int> gpus_of(const JobOptions& options) {
+  if (options["--gpu-index"] && !options["--gpus"]) return std::nullopt;
+  const std::string gpus = options["--gpus"].value_or("1");
+  int number = 0;
+  const auto read = std::from_chars(gpus.data(), gpus.data() + gpus.size(), number);
+  const bool is_whole = read.ec == std::errc() && read.ptr == gpus.data() + gpus.size();
+  return is_whole ? std::optional(number) : std::nullopt;
+}
+
 }  // namespace
 
 void add_job_options(CLI::App& verb, JobOptions& options) {
@@ -568,6 +580,12 @@ Expected<Submission> submission_of(const JobOptions& typed, const Caller& caller
   }
   if (auto failed = set_typed(environment, options, caller)) return std::unexpected(*failed);
   std::ranges::move(warnings_of_habits(options, environment), std::back_inserter(made.warnings));
+  if (options["--gpus"].value_or("1") != "0") {
+    std::ranges::move(
+        warnings_of_gpus(
+            {.command = options.command, .directory = *directory, .gpus = gpus_of(options)}),
+        std::back_inserter(made.warnings));
+  }
   auto foreseen = look_ahead({.directory = *directory,
                               .command = options.command,
                               .output = options["--output"].value_or(""),

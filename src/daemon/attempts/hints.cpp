@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdio>
+#include <optional>
 
 #include "core/text/text.hpp"
 
@@ -26,13 +28,27 @@ struct Taker {
 constexpr auto kTakers = std::to_array<Taker>({
     {"vllm", "vLLM", "90 %", "gpu-memory-utilization"},
     {"sglang", "SGLang", "nearly all", "mem-fraction-static"},
+    {"text-generation-launcher", "TGI", "all", "cuda-memory-fraction"},
 });
 
-/// With either kind of dash between its words.
-bool names_option(std::span<const std::string> arguments, std::string_view option) {
+/// What stands behind the option, with either kind of dash between its words; nothing where it is
+/// not there, and -1 where its value is no number.
+std::optional<double> figure_of(std::span<const std::string> arguments, std::string_view option) {
   std::string other(option);
   std::ranges::replace(other, '-', '_');
-  return names(arguments, option) || names(arguments, other);
+  std::string text;
+  for (const std::string& argument : arguments) text += argument + " ";
+  for (const std::string& name : {std::string(option), other}) {
+    const std::size_t at = text.find(name);
+    if (at == text.npos) continue;
+    const std::size_t value = text.find_first_not_of("= \"'", at + name.size());
+    double figure = -1;
+    if (value != text.npos) {
+      std::from_chars(text.data() + value, text.data() + text.size(), figure);
+    }
+    return figure;
+  }
+  return std::nullopt;
 }
 
 /// 0 where none is large enough.
@@ -75,10 +91,17 @@ std::vector<std::string> memory_warnings(std::span<const std::string> arguments,
   if (asked.vram == Bytes(0) || asked.sharing == Sharing::Alone) return warnings;
   const Bytes card = smallest_card(asked.vram, devices);
   for (const Taker& taker : kTakers) {
-    if (!names(arguments, taker.program) || names_option(arguments, taker.option)) continue;
-    warnings.push_back(std::string(taker.shown) + " takes " + std::string(taker.takes) +
-                       " of the card whatever was asked for: give it --" +
-                       std::string(taker.option) + figure_text(asked.vram, card));
+    if (!names(arguments, taker.program)) continue;
+    const auto figure = figure_of(arguments, taker.option);
+    const auto takes =
+        Bytes(static_cast<std::int64_t>(figure.value_or(0) * static_cast<double>(card.raw())));
+    if (figure && takes <= asked.vram) continue;
+    const std::string option = "--" + std::string(taker.option);
+    const std::string is_too_much =
+        figure ? option + " takes " + to_text(takes) + " of a card of " + to_text(card)
+               : std::string(taker.shown) + " takes " + std::string(taker.takes) +
+                     " of the card whatever was asked for";
+    warnings.push_back(is_too_much + ": give it " + option + figure_text(asked.vram, card));
   }
   return warnings;
 }

@@ -9,13 +9,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-std::vector<std::string> warned(std::vector<std::string> command, const char* gpus = "1") {
-  JobOptions options;
-  options.command = std::move(command);
-  options["--gpus"] = gpus;
-  return warnings_of_habits(options, {});
-}
-
 TEST(Habits, SayWhatMeansSomethingElseHere) {
   const std::vector<std::string> environment = {"CUDA_VISIBLE_DEVICES=1"};
   JobOptions options;
@@ -27,27 +20,6 @@ TEST(Habits, SayWhatMeansSomethingElseHere) {
   options["--time"] = "90s";
   options["--gpu-index"] = "1";
   EXPECT_THAT(warnings_of_habits(options, environment), IsEmpty());
-}
-
-TEST(Habits, OfLaunchersAreComparedWithTheGpusThatAreAsked) {
-  EXPECT_THAT(warned({"torchrun", "--nproc_per_node=4", "train.py"}),
-              ElementsAre("--nproc_per_node=4 is more than the 1 GPU that the job asks for; "
-                          "--gpus 4 asks for as many"));
-  EXPECT_THAT(warned({"sh", "-c", "accelerate launch --num_processes 2 train.py"}),
-              ElementsAre(HasSubstr("--gpus 2 asks for as many")));
-  EXPECT_THAT(
-      warned({"python", "train.py", "--device", "cuda:1"}),
-      ElementsAre("cuda:1: a job that asks for 1 GPU sees cuda:0 alone, whichever it gets"));
-  EXPECT_THAT(warned({"python", "train.py", "--device=cuda:5"}, "2"),
-              ElementsAre(HasSubstr("sees cuda:0 to cuda:1, whichever it gets")));
-  EXPECT_THAT(warned({"env", "CUDA_VISIBLE_DEVICES=1", "python", "train.py"}),
-              ElementsAre(HasSubstr("leads past the GPU that the job gets")));
-  for (const char* const gpus : {"0", "4", "2-4"}) {
-    EXPECT_THAT(warned({"torchrun", "--nproc_per_node=4", "t.py", "--device=cuda:3"}, gpus),
-                IsEmpty())
-        << gpus;
-  }
-  EXPECT_THAT(warned({"torchrun", "--nproc_per_node=gpu", "t.py", "cuda:0"}), IsEmpty());
 }
 
 TEST(Habits, OfNamesAndFilesThatMeanAnother) {
@@ -74,13 +46,6 @@ TEST(Habits, OptionsBehindTheCommandAreTheCommands) {
   EXPECT_EQ(warning_of_words_behind({}, options), "");
   options["--vram"] = "5G";
   EXPECT_EQ(warning_of_words_behind({"berth-load", "--vram", "3G"}, options), "");
-}
-
-TEST(Habits, OfDockerLeaveTheJobsAccount) {
-  EXPECT_THAT(warned({"docker", "run", "--gpus", "all", "image", "python", "train.py"}),
-              ElementsAre(HasSubstr("only with -e BERTH_JOB_KEY")));
-  EXPECT_THAT(warned({"sh", "-c", "exec docker run -e BERTH_JOB_KEY image"}), IsEmpty());
-  EXPECT_THAT(warned({"podman", "run", "image"}), IsEmpty());
 }
 
 }  // namespace

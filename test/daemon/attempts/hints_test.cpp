@@ -46,6 +46,15 @@ TEST_F(MemoryWarnings, HaveTheFigureOfTheSmallestCardThatTheJobCouldGet) {
   EXPECT_THAT(warnings({"vllm"}), ElementsAre(testing::EndsWith("--gpu-memory-utilization")));
 }
 
+TEST_F(MemoryWarnings, OfAFigureThatIsMoreThanWasAskedFor) {
+  EXPECT_THAT(warnings({"vllm", "serve", "m", "--gpu-memory-utilization", "0.9"}),
+              ElementsAre("--gpu-memory-utilization takes 21.6 GiB of a card of 24 GiB: give it "
+                          "--gpu-memory-utilization 0.41 (10 GiB of 24 GiB)"));
+  EXPECT_THAT(warnings({"sh", "-c", "exec vllm serve m --gpu-memory-utilization=0.42 --port 1"}),
+              ElementsAre(HasSubstr("takes 10.0")));
+  EXPECT_THAT(warnings({"vllm", "serve", "--gpu-memory-utilization", "$SHARE"}), IsEmpty());
+}
+
 TEST_F(MemoryWarnings, AreNotForWhoSaysItOrHasTheCardAlone) {
   EXPECT_THAT(warnings({"vllm", "serve", "--gpu_memory_utilization=0.3"}), IsEmpty());
   EXPECT_THAT(warnings({"python", "train.py"}), IsEmpty());
