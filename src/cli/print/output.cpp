@@ -1,13 +1,16 @@
 #include "cli/print/output.hpp"
 
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include "cli/print/characters.hpp"
 #include "cli/print/verbs.hpp"
@@ -55,6 +58,17 @@ std::string padded(const std::string& text, std::size_t width, Align align) {
   const std::size_t have = columns_of(text);
   const std::string gap(width > have ? width - have : 0, ' ');
   return align == Align::Left ? text + gap : gap + text;
+}
+
+void leave_with_reader() {
+  std::thread([] {
+    pollfd out{.fd = STDOUT_FILENO, .events = 0, .revents = 0};
+    while (poll(&out, 1, -1) < 0) {
+    }
+    if ((out.revents & POLLNVAL) != 0) return;  // it has none
+    std::raise(SIGPIPE);
+    _exit(kFailed);  // that was to be ignored
+  }).detach();
 }
 
 Look look_of(int descriptor) {

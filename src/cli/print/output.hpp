@@ -17,6 +17,10 @@ struct Look {
   std::optional<std::size_t> width;  ///< Columns; nothing where lines are not cut.
 };
 
+/// From now on this process ends, as by SIGPIPE, once nobody can read its standard output: of
+/// `berth logs -f 7 | grep -m1 http` the next line may be long in coming.
+void leave_with_reader();
+
 Look look_of(int descriptor);
 
 std::string painted(std::string_view text, Colour colour, const Look& look);

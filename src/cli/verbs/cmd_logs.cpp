@@ -280,6 +280,7 @@ int logs(const LogsArguments& arguments) {
     return report_usage("--follow takes one job, these are " + std::to_string(jobs.size()));
   }
   explain_nothing(*daemon, jobs.front());
+  leave_with_reader();
   Sink sink = sink_for(arguments);
   if (arguments.lines) {
     const auto so_far = copy(*daemon, jobs.front(), Follow::No, sink);

@@ -89,6 +89,7 @@ int wait(const EachJob& arguments) {
   if (!daemon) return report_failure(daemon.error().message);
   const auto jobs = chosen_jobs(*daemon, arguments.choice, Arrays::InTasks);
   if (!jobs) return jobs.error();
+  leave_with_reader();
   int code = 0;
   Patience patience;
   Ends ends(*jobs);

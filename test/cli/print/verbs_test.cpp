@@ -395,6 +395,19 @@ TEST_F(Verbs, FollowedLogsGoOnAfterARestart) {
   EXPECT_EQ(ran.err, "berth: berthd is away; waiting for it\n");
 }
 
+/// `berth logs -f 1 | grep -m1 http`: the next line may never come.
+TEST_F(Verbs, FollowedLogsEndWithTheirReader) {
+  daemon_.answer("GET /v1/jobs", kOne);
+  daemon_.answer_in_pieces("GET /v1/jobs/1/log");
+  daemon_.answer("GET /v1/jobs/1", R"({"id":1,"state":"running"})");
+  Program logs({"logs", "-f", "1"}, options());
+  const auto stream = daemon_.take_stream("GET /v1/jobs/1/log");
+  stream->write("http\n");
+  logs.await_out("http\n");
+  logs.close_output();
+  EXPECT_EQ(logs.wait().exit_code, 128 + SIGPIPE);
+}
+
 TEST_F(Verbs, WaitExitsWithTheFirstCodeThatIsNot0) {
   daemon_.answer("GET /v1/jobs", R"({"jobs":[{"id":1},{"id":2},{"id":3}]})");
   daemon_.answer_in_pieces("GET /v1/events");
