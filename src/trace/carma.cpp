@@ -78,7 +78,7 @@ Expected<std::vector<Run>> read_runs(const Profile& profile) {
   Columns columns(*csv);
   const std::size_t script = columns.need("Script"), folder = columns.need("Run folder");
   const std::size_t time = columns.need("Execution time(s)");
-  if (columns.error()) return std::unexpected(*columns.error());
+  if (auto error = columns.error()) return std::unexpected(*std::move(error));
   std::vector<Run> runs;
   const auto done = each_row(*csv, [&](Row& row) {
     runs.push_back(
@@ -107,7 +107,7 @@ Expected<Tasks> read_tasks(const Profile& profile, const std::vector<Run>& runs)
   const std::size_t file = columns.need("task_file"), script = columns.need("script");
   const std::size_t arguments = columns.need("args"), gpus = columns.need("gpus");
   const std::size_t peak = columns.need("measured_mib");
-  if (columns.error()) return std::unexpected(*columns.error());
+  if (auto error = columns.error()) return std::unexpected(*std::move(error));
   Tasks tasks;
   const auto done = each_row(*csv, [&](Row& row) {
     Task task{.gpus = row.gpus(gpus),
@@ -223,7 +223,7 @@ Expected<Trace> read_arrivals(const Source& source, std::string_view text, const
   Columns columns(*csv);
   const std::size_t id = columns.need("task"), submit = columns.need("submit_s");
   const std::size_t file = columns.need("task_file");
-  if (columns.error()) return std::unexpected(*columns.error());
+  if (auto error = columns.error()) return std::unexpected(*std::move(error));
   const auto tasks = tasks_of(source);
   if (!tasks) return std::unexpected(tasks.error());
   return read_jobs(*csv, source.bad_rows, [&](Row& row) {

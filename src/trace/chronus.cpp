@@ -40,14 +40,14 @@ Duration first_step(Row& row, std::size_t column) {
 }  // namespace
 
 Expected<Trace> read_chronus(const Source& source) {
-  auto csv = Csv::open(source.text, source.file);
+  auto csv = open_table(source);
   if (!csv) return std::unexpected(csv.error());
   Columns find(*csv);
   const ChronusColumns columns(find);
-  if (find.error()) return std::unexpected(*find.error());
+  if (auto error = find.error()) return std::unexpected(*std::move(error));
   return read_jobs(*csv, source.bad_rows, [&](Row& row) -> std::optional<TraceJob> {
     const GpuCount gpus = row.gpus(columns.gpus, 0);
-    if (gpus == GpuCount(0)) return std::nullopt;
+    if (gpus == GpuCount(0)) return row.leave_out(kWithoutGpu);
     TraceJob job = whole_gpu_job(row.name(columns.id), gpus);
     job.submit = kStart + row.duration(columns.submit, kMinutes);
     job.duration = row.duration(columns.duration, kMinutes);

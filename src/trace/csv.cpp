@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/base/suggest.hpp"
+#include "trace/calendar.hpp"
+
 namespace berth::trace {
 
 namespace {
 
-constexpr std::int64_t kMaxSeconds = 100LL * 366 * 24 * 3600;  // a century; sums stay exact
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr std::size_t kMostShown = 60;
 constexpr std::int64_t kMostShift = 40;  ///< Of a decimal point; no number here is that large.
@@ -84,7 +86,7 @@ void split_at_blanks(std::string_view line, std::vector<std::string_view>& out) 
 /// Nothing beyond a century.
 std::optional<Duration> time_of(std::string_view text, const TimeUnit& unit) {
   const auto value = decimal(text);
-  const std::int64_t most = seconds(kMaxSeconds) / unit.size;
+  const std::int64_t most = kCentury / unit.size;
   if (!value || value->whole > most || (value->whole == most && value->millionths > 0)) {
     return std::nullopt;
   }
@@ -154,6 +156,7 @@ Expected<Csv> Csv::open(std::string_view text, std::string_view file, const Layo
   csv.split(**header, csv.header_);
   csv.header_line_ = csv.line_;
   if (auto done = csv.check_header(); !done) return std::unexpected(done.error());
+  if (auto done = csv.check_renamed(); !done) return std::unexpected(done.error());
   return csv;
 }
 
@@ -168,10 +171,30 @@ Expected<void> Csv::check_header() const {
               place() + ": column '" + shown(*twice) + "' is in the header twice");
 }
 
+Expected<void> Csv::check_renamed() const {
+  for (const ColumnName& column : layout_.renamed) {
+    if (std::ranges::find(header_, column.in_file) != header_.end()) continue;
+    const std::vector<std::string> known(header_.begin(), header_.end());
+    const std::string near = shown(nearest(column.in_file, known));
+    std::string names;
+    for (const std::string& name : known) names += (names.empty() ? "" : ", ") + shown(name);
+    return fail(ErrorCode::BadData, place() + ": no column '" + shown(column.in_file) + "'" +
+                                        (near.empty() ? "" : " (" + near + "?)") +
+                                        " for --columns " + shown(column.known) +
+                                        "; its columns: " + names);
+  }
+  return {};
+}
+
 std::string Csv::place() const { return file_ + ":" + std::to_string(line_); }
 
+std::string_view Csv::name_in_file(std::string_view name) const {
+  const auto renamed = std::ranges::find(layout_.renamed, name, &ColumnName::known);
+  return renamed == layout_.renamed.end() ? name : std::string_view(renamed->in_file);
+}
+
 std::optional<std::size_t> Csv::find(std::string_view name) const {
-  const auto found = std::ranges::find(header_, name);
+  const auto found = std::ranges::find(header_, name_in_file(name));
   if (found == header_.end()) return std::nullopt;
   return static_cast<std::size_t>(found - header_.begin());
 }
@@ -182,11 +205,25 @@ Expected<std::size_t> Csv::column(std::string_view name) const {
                                       std::string(name) + "' in the header");
 }
 
+std::size_t Csv::most_rows_left() const {
+  return static_cast<std::size_t>(std::ranges::count(rest_, '\n')) + 1;
+}
+
+void Csv::join_free_text() {
+  const auto column = layout_.free_text.empty() ? std::nullopt : find(layout_.free_text);
+  if (!column) return;
+  const auto first = fields_.begin() + static_cast<std::ptrdiff_t>(*column);
+  const auto last = first + static_cast<std::ptrdiff_t>(fields_.size() - header_.size());
+  *first = std::string_view(first->data(), last->data() + last->size());
+  fields_.erase(first + 1, last + 1);
+}
+
 Expected<bool> Csv::next() {
   const auto text = line();
   if (!text) return std::unexpected(text.error());
   if (!*text) return false;
   split(**text, fields_);
+  if (fields_.size() > header_.size()) join_free_text();
   if (fields_.size() == header_.size()) return true;
   return fail(ErrorCode::BadData, place() + ": " + std::to_string(fields_.size()) +
                                       " fields, expected " + std::to_string(header_.size()));
@@ -222,10 +259,20 @@ Expected<std::int64_t> Csv::millionths(std::size_t column, std::int64_t most) co
   return std::unexpected(error(column, "a number from 0 to " + std::to_string(most)));
 }
 
+std::optional<Instant> Csv::calendar(std::size_t column) const {
+  if (layout_.time_format.empty()) return calendar_instant(fields_[column]);
+  return instant_by_format(fields_[column], layout_.time_format);
+}
+
+std::string Csv::expected_time(std::string_view example) const {
+  if (layout_.time_format.empty()) return "a time such as " + std::string(example);
+  return "a time of the form " + shown(layout_.time_format);
+}
+
 Expected<Duration> Csv::duration(std::size_t column, const TimeUnit& unit) const {
   if (const auto time = time_of(fields_[column], unit)) return *time;
-  return std::unexpected(error(column, std::string(unit.name) + " from 0 to " +
-                                           std::to_string(seconds(kMaxSeconds) / unit.size)));
+  return std::unexpected(
+      error(column, std::string(unit.name) + " from 0 to " + std::to_string(kCentury / unit.size)));
 }
 
 }  // namespace berth::trace

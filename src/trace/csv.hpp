@@ -16,6 +16,9 @@
 
 namespace berth::trace {
 
+/// The longest time of a trace: sums of such times stay exact.
+inline constexpr Duration kCentury = seconds(100LL * 366 * 24 * 3600);
+
 /// What a file's times are counted in.
 struct TimeUnit {
   Duration size;
@@ -29,10 +32,20 @@ inline constexpr TimeUnit kMinutes{minutes(1), "minutes"};
 /// nothing for another text.
 std::optional<Duration> parse_seconds(std::string_view text);
 
+/// A column that a reader looks for, under the name that a file has for it.
+struct ColumnName {
+  std::string known;
+  std::string in_file;
+};
+
 struct Layout {
   char separator = ',';  ///< A blank stands for any run of blanks.
   char comment = '\0';   ///< Lines that begin with it are skipped; 0: there are none.
   std::vector<std::string_view> header = {};  ///< The columns; none: the first line names them.
+  std::span<const ColumnName> renamed = {};   ///< By --columns; outlives the Csv.
+  /// The column whose texts may hold the separator: what a row has too much is of it.
+  std::string_view free_text = {};
+  std::string_view time_format = {};  ///< By --time-format, for strptime(); "": none.
 };
 
 /// A text from a file as messages show it: 60 bytes of it at most and then `...`, and what is not
@@ -52,11 +65,18 @@ class Csv {
   static Expected<Csv> open(std::string_view text, std::string_view file,
                             const Layout& layout = {});
 
+  /// All names of columns are those that a reader knows; the file may have others for them.
   /// Errors: BadData if the header has no such column.
   Expected<std::size_t> column(std::string_view name) const;
   std::span<const std::string_view> header() const { return header_; }
   /// Nothing if the header has no such column.
   std::optional<std::size_t> find(std::string_view name) const;
+
+  /// No fewer than there are.
+  std::size_t most_rows_left() const;
+
+  std::span<const ColumnName> renamed() const { return layout_.renamed; }
+  std::string_view name_in_file(std::string_view name) const;
 
   /// Moves to the next row. Returns: false at the end. Errors: BadData for a row with more or fewer
   /// fields than the header; the row after it can still be read.
@@ -72,6 +92,12 @@ class Csv {
   /// A non-negative time of a century at most, to the microsecond. Errors: BadData otherwise.
   Expected<Duration> duration(std::size_t column, const TimeUnit& unit = kSeconds) const;
 
+  bool has_time_format() const { return !layout_.time_format.empty(); }
+  /// A time of the calendar, by the time format if there is one. Nothing for another text.
+  std::optional<Instant> calendar(std::size_t column) const;
+  /// `a time of the form %d.%m.%Y`, or else `a time such as` the example.
+  std::string expected_time(std::string_view example) const;
+
   /// `file:line: column 'x': 'value', expected WHAT`.
   Error error(std::size_t column, std::string_view expected) const;
 
@@ -85,7 +111,9 @@ class Csv {
   /// The next line that is not blank and no comment; nothing at the end. Errors: BadData.
   Expected<std::optional<std::string_view>> line();
   Expected<void> check_header() const;
+  Expected<void> check_renamed() const;
   void split(std::string_view line, std::vector<std::string_view>& out) const;
+  void join_free_text();
 
   std::string_view rest_;
   std::string file_;

@@ -6,7 +6,7 @@
 namespace berth::trace {
 
 Expected<Trace> read_elasticflow(const Source& source) {
-  auto csv = Csv::open(source.text, source.file);
+  auto csv = open_table(source);
   if (!csv) return std::unexpected(csv.error());
   Columns columns(*csv);
   const std::size_t id = columns.need("job_id"), gpus = columns.need("num_gpu");
@@ -15,7 +15,7 @@ Expected<Trace> read_elasticflow(const Source& source) {
   const auto batch = columns.find("batch_size");
   const auto model = columns.find("model_name"), best_effort = columns.find("best_effort");
   const auto deadline = columns.find("deadline") ? columns.find("deadline") : columns.find("ddl");
-  if (columns.error()) return std::unexpected(*columns.error());
+  if (auto error = columns.error()) return std::unexpected(*std::move(error));
   return read_jobs(*csv, source.bad_rows, [&](Row& row) {
     TraceJob job = whole_gpu_job(row.name(id), row.gpus(gpus));
     job.submit = kStart + row.duration(submit);

@@ -10,6 +10,7 @@
 
 #include "core/base/error.hpp"
 #include "core/cluster.hpp"
+#include "trace/csv.hpp"
 #include "trace/trace.hpp"
 
 namespace berth::trace {
@@ -32,30 +33,42 @@ struct Source {
   BadRows bad_rows = BadRows::Refuse;
   std::span<const Profile> profiles = {};
   std::string_view profile_type = {};  ///< The GPU type whose profile counts; "" for the usual one.
+  std::span<const ColumnName> columns = {};  ///< Whose names in the file are others.
+  std::string_view time_format = {};         ///< Of calendar times, for strptime(); "": the usual.
 };
 
 using Reader = Expected<Trace> (*)(const Source&);
 using Writer = std::string (*)(const Trace&);
 
+/// How the times of a format are written.
+enum class Clock : std::uint8_t { Number, Calendar };
+
 struct Format {
   std::string_view name;
   std::string_view what;   ///< One line for people.
   std::string_view marks;  ///< Columns only it has, any of them, with blanks between.
+  std::string_view needs;  ///< The columns that it must have, in words; "": it has no header.
   Reader read = nullptr;
   Writer write = nullptr;                          ///< None: berth only reads it.
   bool (*tells)(std::string_view line) = nullptr;  ///< By the first line, without a header.
+  Clock clock = Clock::Number;
 };
 
 std::span<const Format> formats();
 /// Errors: NotFound naming those there are.
 Expected<const Format*> find_format(std::string_view name);
-/// By the first line. Errors: BadData naming the file.
+/// By the first line. Errors: BadData naming the file; of a table that is none of jobs but is
+/// known, what it is and which to give.
 Expected<const Format*> guess_format(std::string_view text, std::string_view file);
+/// `taken for one of the format tiresias by its column 'submit_time'`, and what that would read.
+std::string why_taken(const Format& format, std::string_view text);
 
 // Each reads what its name says, as doc/traces.md has it. Errors: BadData naming file, line,
 // column, value and what was expected.
 Expected<Trace> read_tiresias(const Source& source);
 Expected<Trace> read_philly(const Source& source);
+/// Of Microsoft's own JSON.
+Expected<Trace> read_philly_json(const Source& source);
 Expected<Trace> read_muri(const Source& source);
 Expected<Trace> read_openb(const Source& source);
 Expected<Trace> read_elasticflow(const Source& source);
@@ -65,6 +78,9 @@ Expected<Trace> read_chronus(const Source& source);
 Expected<Trace> read_carma(const Source& source);
 Expected<Trace> read_swf(const Source& source);
 Expected<Trace> read_sacct(const Source& source);
+Expected<Trace> read_helios(const Source& source);
+Expected<Trace> read_pai(const Source& source);
+Expected<Trace> read_spot(const Source& source);
 Expected<Trace> read_native(const Source& source);
 
 std::string write_tiresias(const Trace& trace);
@@ -73,6 +89,9 @@ std::string write_native(const Trace& trace);
 
 bool is_carma(std::string_view line);
 bool is_gavel(std::string_view line);
+bool is_pai(std::string_view line);
+bool is_pai_jobs(std::string_view line);
+bool is_philly_json(std::string_view line);
 bool is_swf(std::string_view line);
 
 /// Reads a cluster file, whose format is known by its first line: the Tiresias simulator's,
@@ -83,6 +102,15 @@ Expected<Cluster> read_cluster(std::string_view text, std::string_view file);
 Expected<Cluster> read_philly_machines(std::string_view text, std::string_view file);
 /// openb's list of nodes, with host cores and memory, GPU types, and slots that never bind.
 Expected<Cluster> read_openb_nodes(std::string_view text, std::string_view file);
+
+/// Alibaba PAI's machines, with the names of the columns or, as published, without.
+Expected<Cluster> read_pai_machines(std::string_view text, std::string_view file);
+bool is_pai_machines(std::string_view line);
+/// Helios's GPUs by day and virtual cluster: nodes of eight, as many as on the day with most.
+Expected<Cluster> read_helios_gpus(std::string_view text, std::string_view file);
+bool is_helios_gpus(std::string_view text);
+/// The nodes of Alibaba's trace of spot jobs.
+Expected<Cluster> read_spot_nodes(std::string_view text, std::string_view file);
 
 /// What `scontrol show nodes` prints, with or without --oneliner.
 Expected<Cluster> read_slurm_nodes(std::string_view text, std::string_view file);

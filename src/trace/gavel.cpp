@@ -123,7 +123,7 @@ Expected<Trace> read_gavel(const Source& source) {
     return fail(ErrorCode::BadData,
                 std::string(source.file) + ":1: expected 7, 10 or 12 fields with tabs between");
   }
-  auto csv = Csv::open(source.text, source.file, *layout);
+  auto csv = open_table(source, *layout);
   if (!csv) return std::unexpected(csv.error());
   Columns find(*csv);
   const GavelColumns columns(find);

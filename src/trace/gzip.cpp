@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "trace/tar.hpp"
+
 namespace berth::trace {
 
 namespace {
@@ -83,7 +85,10 @@ class Inflater {
 
 }  // namespace
 
-Expected<std::string> unpacked(std::string bytes, std::string_view file, std::size_t most) {
+namespace {
+
+/// Without the compression, if any.
+Expected<std::string> inflated(std::string bytes, std::string_view file, std::size_t most) {
   if (bytes.starts_with(kMagic)) return Inflater(bytes, file, most).run();
   if (file.ends_with(".gz")) {
     return fail(ErrorCode::BadData, std::string(file) + ": is named .gz, but is not gzip data");
@@ -93,6 +98,14 @@ Expected<std::string> unpacked(std::string bytes, std::string_view file, std::si
                                         " bytes, the most is " + std::to_string(most));
   }
   return bytes;
+}
+
+}  // namespace
+
+Expected<std::string> unpacked(std::string bytes, std::string_view file, std::size_t most) {
+  auto text = inflated(std::move(bytes), file, most);
+  if (!text || !is_tar(*text)) return text;
+  return only_file_of_tar(*text, file);
 }
 
 }  // namespace berth::trace

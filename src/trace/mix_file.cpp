@@ -258,7 +258,7 @@ Expected<std::vector<Workload>> read_workloads(std::string_view text, std::strin
   if (!csv) return std::unexpected(csv.error());
   Columns find(*csv);
   const WorkloadColumns columns(find);
-  if (find.error()) return std::unexpected(*find.error());
+  if (auto error = find.error()) return std::unexpected(*std::move(error));
   std::vector<Workload> workloads;
   for (;;) {
     const auto more = csv->next();

@@ -18,8 +18,10 @@ struct NativeColumns {
   explicit NativeColumns(Columns& columns)
       : job(columns.need("job")),
         submit(columns.need("submit_seconds")),
-        duration(columns.need("duration_seconds")),
         gpus(columns.need("gpus")),
+        duration(columns.find("duration_seconds")),
+        start(columns.find("start_seconds")),
+        end(columns.find("end_seconds")),
         vram(columns.find("vram_bytes")),
         milli(columns.find("gpu_milli")),
         alone(columns.find("alone")),
@@ -39,9 +41,12 @@ struct NativeColumns {
         duration_class(columns.find("class")),
         duty(columns.find("duty_milli")),
         use(columns.find("memory")),
-        retries(columns.find("retries")) {}
+        retries(columns.find("retries")) {
+    if (!duration && !(start && end)) (void)columns.need("duration_seconds");
+  }
 
-  std::size_t job, submit, duration, gpus;
+  std::size_t job, submit, gpus;
+  std::optional<std::size_t> duration, start, end;
   std::optional<std::size_t> vram, milli, alone, cpu, memory, priority, limit, deadline;
   std::optional<std::size_t> user, model, types, after;
   std::optional<std::size_t> batch, min_gpus, max_gpus, group;
@@ -103,16 +108,50 @@ void read_use(Row& row, std::optional<std::size_t> column, TraceJob& job) {
   job.use = std::move(*curve);
 }
 
-std::optional<TraceJob> job_of(Row& row, const NativeColumns& columns) {
+/// How a table says when something was: in seconds of its own clock, or by the calendar. Its first
+/// row shows which, and then all of it is so.
+class TableClock {
+ public:
+  /// Requires: the first call is for a row with a time.
+  Instant read(Row& row, std::size_t column) {
+    if (!by_calendar_) by_calendar_ = row.is_calendar(column);
+    if (*by_calendar_) return row.calendar(column, "2024-03-01 12:00:00");
+    return kStart + row.duration(column);
+  }
+  bool is_calendar() const { return by_calendar_.value_or(false); }
+
+ private:
+  std::optional<bool> by_calendar_;
+};
+
+/// Nothing for a job that did not run to an end, which is then left out.
+std::optional<Duration> native_run_time(Row& row, const NativeColumns& columns, TableClock& clock) {
+  if (columns.duration) return row.duration(*columns.duration);
+  if (row.is_missing(columns.start)) return row.leave_out(kNeverRan);
+  if (row.is_missing(columns.end)) return row.leave_out(kNotEnded);
+  const Instant start = clock.read(row, *columns.start);
+  const Instant end = clock.read(row, *columns.end);
+  return row.between(start, end, *columns.end);
+}
+
+void read_deadline(Row& row, std::optional<std::size_t> column, TraceJob& job, TableClock& clock) {
+  if (row.is_missing(column)) return;
+  job.spec.deadline = clock.read(row, *column);
+  // By the calendar the first submission is the origin, and no time may be before that.
+  if (clock.is_calendar()) (void)row.between(job.submit, job.spec.deadline, *column);
+}
+
+std::optional<TraceJob> job_of(Row& row, const NativeColumns& columns, TableClock& clock) {
   TraceJob job = whole_gpu_job(row.name(columns.job), GpuCount(0));
   read_request(row, columns, job.spec.request);
-  job.submit = kStart + row.duration(columns.submit);
-  job.duration = row.duration(columns.duration);
+  job.submit = clock.read(row, columns.submit);
+  const auto ran = native_run_time(row, columns, clock);
+  if (!ran) return std::nullopt;
+  job.duration = *ran;
   job.spec.priority =
       static_cast<std::int32_t>(optional_integer(row, columns.priority, limits::kMostPriority));
   job.spec.time_limit = optional_time(row, columns.limit, kForever);
-  const Duration deadline = optional_time(row, columns.deadline, kForever);
-  if (deadline != kForever) job.spec.deadline = kStart + deadline;
+  read_deadline(row, columns.deadline, job, clock);
   job.user = row.text(columns.user);
   job.model = row.text(columns.model);
   job.types = optional_names(row, columns.types);
@@ -175,6 +214,12 @@ std::string row_of(const TraceJob& job) {
          (spec.deadline == kNever ? "" : seconds_text(spec.deadline));
 }
 
+/// Of times by the calendar: no number of seconds in a trace is that large.
+bool is_too_late(const TraceJob& job) {
+  const bool by = job.spec.deadline != kNever && job.spec.deadline > kStart + kCentury;
+  return by || job.submit > kStart + kCentury;
+}
+
 /// No GPU's worth of memory is below a MiB.
 void warn_of_unit(Trace& trace) {
   Bytes most(0);
@@ -190,13 +235,20 @@ void warn_of_unit(Trace& trace) {
 }  // namespace
 
 Expected<Trace> read_native(const Source& source) {
-  auto csv = Csv::open(source.text, source.file);
+  auto csv = open_table(source);
   if (!csv) return std::unexpected(csv.error());
   Columns find(*csv);
   const NativeColumns columns(find);
-  if (find.error()) return std::unexpected(*find.error());
-  auto trace = read_jobs(*csv, source.bad_rows, [&](Row& row) { return job_of(row, columns); });
+  if (auto error = find.error()) return std::unexpected(*std::move(error));
+  TableClock clock;
+  auto trace =
+      read_jobs(*csv, source.bad_rows, [&](Row& row) { return job_of(row, columns, clock); });
   if (!trace) return trace;
+  if (clock.is_calendar()) start_at_origin(*trace);
+  if (std::ranges::any_of(trace->jobs, is_too_late)) {
+    return fail(ErrorCode::BadData,
+                std::string(source.file) + ": its times are more than a century apart");
+  }
   if (const std::string rest = find.not_read(); !rest.empty()) {
     trace->warnings.push_back("columns that are not read: " + rest);
   }

@@ -3,9 +3,7 @@
 //
 // A pod states no GPU memory. One that asks for a part of a GPU gets so little memory here that the
 // parts alone decide which jobs fit, as in the paper.
-#include <algorithm>
-#include <array>
-
+#include "trace/card_sizes.hpp"
 #include "trace/rows.hpp"
 
 namespace berth::trace {
@@ -14,20 +12,6 @@ namespace {
 
 constexpr Duration kWhole = seconds(12'902'960);  ///< How long the trace lasts.
 constexpr std::int64_t kMostMiB = std::int64_t{1} << 30;
-constexpr std::uint16_t kSlots = 1000;  ///< One for each thousandth: compute shares bind first.
-
-struct Card {
-  std::string_view name;
-  std::int64_t gib;
-};
-/// G1, G2 and G3 are not disclosed.
-constexpr auto kCards =
-    std::to_array<Card>({{"V100M16", 16}, {"V100M32", 32}, {"T4", 16}, {"P100", 16}, {"A10", 24}});
-
-Bytes card_size(std::string_view name) {
-  const auto* const found = std::ranges::find(kCards, name, &Card::name);
-  return found == kCards.end() ? kUnknownCard : Bytes(found->gib << 30);
-}
 
 struct PodColumns {
   explicit PodColumns(Columns& columns)
@@ -72,11 +56,11 @@ void read_times(Row& row, const PodColumns& columns, TraceJob& job) {
 }  // namespace
 
 Expected<Trace> read_openb(const Source& source) {
-  auto csv = Csv::open(source.text, source.file);
+  auto csv = open_table(source);
   if (!csv) return std::unexpected(csv.error());
   Columns find(*csv);
   const PodColumns columns(find);
-  if (find.error()) return std::unexpected(*find.error());
+  if (auto error = find.error()) return std::unexpected(*std::move(error));
   const bool has_times = columns.created && columns.deleted;
   std::int64_t number = 0;
   return read_jobs(*csv, source.bad_rows, [&](Row& row) {
@@ -97,13 +81,13 @@ Expected<Cluster> read_openb_nodes(std::string_view text, std::string_view file)
   const std::size_t name = columns.need("sn"), cpu = columns.need("cpu_milli");
   const std::size_t memory = columns.need("memory_mib"), gpus = columns.need("gpu");
   const std::size_t model = columns.need("model");
-  if (columns.error()) return std::unexpected(*columns.error());
+  if (auto error = columns.error()) return std::unexpected(*std::move(error));
   return read_nodes(*csv, [&](Row& row) {
     return NodeShape{.name = row.name(name),
                      .gpus = static_cast<std::uint32_t>(row.integer(gpus, 0, kMostGpus)),
                      .vram = card_size(row.text(model)),
                      .type = std::string(row.text(model)),
-                     .slots = kSlots,
+                     .slots = kSlotsByShare,
                      .cpu = CpuMilli(row.integer(cpu, 0, kMostCores)),
                      .host = Bytes(row.integer(memory, 0, kMostMiB) << 20)};
   });

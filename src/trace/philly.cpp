@@ -20,20 +20,22 @@ std::optional<Bytes> printed_size(std::string_view text) {
 }  // namespace
 
 Expected<Trace> read_philly(const Source& source) {
-  auto csv = Csv::open(source.text, source.file);
+  const std::size_t first = source.text.find_first_not_of(" \t\r\n");
+  if (first != std::string_view::npos && is_philly_json(source.text.substr(first))) {
+    return read_philly_json(source);
+  }
+  auto csv = open_table(source);
   if (!csv) return std::unexpected(csv.error());
   Columns columns(*csv);
   const std::size_t submit = columns.need("timestamp");
   const std::size_t duration = columns.need("duration");
   const std::size_t gpus = columns.need("num_gpus");
   const auto group = columns.find("cluster");
-  if (columns.error()) return std::unexpected(*columns.error());
+  if (auto error = columns.error()) return std::unexpected(*std::move(error));
   std::size_t number = 0;
   auto trace = read_jobs(*csv, source.bad_rows, [&](Row& row) {
     TraceJob job = whole_gpu_job(std::to_string(++number), row.gpus(gpus));
-    const auto at = calendar_instant(row.text(submit));
-    if (!at) row.refuse(submit, "a time such as 2017-10-09 07:01:55");
-    job.submit = at.value_or(kStart);
+    job.submit = row.calendar(submit, "2017-10-09 07:01:55");
     job.duration = row.duration(duration);
     job.user = row.text(group);
     return std::optional(std::move(job));
@@ -49,7 +51,7 @@ Expected<Cluster> read_philly_machines(std::string_view text, std::string_view f
   const std::size_t name = columns.need("machineId");
   const std::size_t gpus = columns.need("number of GPUs");
   const auto memory = columns.find("single GPU mem");
-  if (columns.error()) return std::unexpected(*columns.error());
+  if (auto error = columns.error()) return std::unexpected(*std::move(error));
   return read_nodes(*csv, [&](Row& row) {
     const auto size = memory ? printed_size(row.text(*memory)) : kUnknownCard;
     if (!size) row.refuse(*memory, "a size such as 12GB");

@@ -28,7 +28,7 @@ Expected<ProfilePoints> read_profile_points(Csv& csv) {
   const std::size_t nodes = placement ? *placement : columns.need("num_nodes");
   const std::size_t gpus = placement ? *placement : columns.need("num_replicas");
   const std::size_t batch = columns.need("local_bsz"), step = columns.need("step_time");
-  if (columns.error()) return std::unexpected(*columns.error());
+  if (auto error = columns.error()) return std::unexpected(*std::move(error));
   ProfilePoints points;
   for (;;) {
     const auto more = csv.next();

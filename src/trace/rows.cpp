@@ -1,34 +1,12 @@
 #include "trace/rows.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <chrono>
 #include <iterator>
-#include <map>
 
 #include "core/base/suggest.hpp"
+#include "trace/name_table.hpp"
 
 namespace berth::trace {
-
-namespace {
-
-/// The number of exactly these digits; nothing for any other character.
-std::optional<std::int32_t> digits(std::string_view text) {
-  std::int32_t value = 0;
-  for (const char c : text) {
-    if (c < '0' || c > '9') return std::nullopt;
-    value = value * 10 + (c - '0');
-  }
-  return value;
-}
-
-std::optional<Instant> instant_of(std::chrono::year_month_day day, Duration time_of_day) {
-  if (!day.ok()) return std::nullopt;
-  const std::chrono::days since_1970 = std::chrono::sys_days(day).time_since_epoch();
-  return Instant(std::chrono::duration_cast<Duration>(since_1970) + time_of_day);
-}
-
-}  // namespace
 
 std::optional<std::size_t> Columns::find(std::string_view name) {
   looked_for_.emplace_back(name);
@@ -40,8 +18,12 @@ std::string Columns::not_read() const {
   std::ranges::copy_if(looked_for_, std::back_inserter(missing),
                        [&](const std::string& name) { return !csv_.find(name); });
   std::string text;
+  const auto is_read = [&](std::string_view name) {
+    return std::ranges::any_of(
+        looked_for_, [&](const std::string& known) { return csv_.name_in_file(known) == name; });
+  };
   for (const std::string_view name : csv_.header()) {
-    if (name.empty() || std::ranges::find(looked_for_, name) != looked_for_.end()) continue;
+    if (name.empty() || is_read(name)) continue;
     // `vram` for `vram_bytes` is farther off than a slip of a finger.
     const auto longer = std::ranges::find_if(
         missing, [&](const std::string& known) { return known.starts_with(name); });
@@ -49,6 +31,19 @@ std::string Columns::not_read() const {
     text += (text.empty() ? "" : ", ") + shown(name) + (meant.empty() ? "" : " (" + meant + "?)");
   }
   return text;
+}
+
+std::optional<Error> Columns::error() const {
+  for (const ColumnName& column : csv_.renamed()) {
+    if (std::ranges::find(looked_for_, column.known) != looked_for_.end()) continue;
+    std::string names;
+    for (const std::string& name : looked_for_) names += (names.empty() ? "" : ", ") + name;
+    const std::string near = nearest(column.known, looked_for_);
+    return Error{ErrorCode::InvalidArgument,
+                 "--columns: '" + shown(column.known) + "' is no column of this format" +
+                     (near.empty() ? "" : " (" + near + "?)") + "; valid columns: " + names};
+  }
+  return error_;
 }
 
 std::size_t Columns::need(std::string_view name) {
@@ -99,47 +94,78 @@ Duration Row::duration(std::size_t column, const TimeUnit& unit) {
   return value_of(csv_.duration(column, unit));
 }
 
+Instant Row::calendar(std::size_t column, std::string_view example) {
+  const auto at = csv_.calendar(column);
+  if (!at) refuse(column, csv_.expected_time(example));
+  return at.value_or(kStart);
+}
+
+Duration Row::between(Instant start, Instant end, std::size_t end_column) {
+  if (end < start) refuse(end_column, "a time not before the start");
+  if (end > start + kCentury) refuse(end_column, "a time within a century of the start");
+  return error_ ? Duration(0) : end - start;
+}
+
+bool Row::is_calendar(std::size_t column) const {
+  return csv_.has_time_format() || csv_.calendar(column);
+}
+
 void Row::refuse(std::size_t column, std::string_view expected) {
   if (!error_) error_ = csv_.error(column, expected);
 }
 
+std::nullopt_t Row::leave_out(std::string_view what) {
+  left_out_as_ = what;
+  return std::nullopt;
+}
+
+void count_left_out(Trace& trace, std::string_view what) {
+  if (what.empty()) return;
+  ++trace.left_out;
+  auto found = std::ranges::find(trace.left_out_by, what, &LeftOut::what);
+  if (found == trace.left_out_by.end()) found = trace.left_out_by.insert(found, {what, 0});
+  ++found->rows;
+}
+
 void number_users(Trace& trace) {
-  std::map<std::string_view, UserId> numbers;
+  NameTable users;
   for (TraceJob& job : trace.jobs) {
     if (job.user.empty()) continue;
-    const UserId next(static_cast<std::uint32_t>(numbers.size() + 1));
-    job.spec.user = numbers.try_emplace(job.user, next).first->second;
+    job.spec.user = UserId(static_cast<std::uint32_t>(users.number(job.user) + 1));
   }
 }
 
 namespace {
 
-/// So that 9 comes before 10: numbered jobs, the most usual, then come in order.
-struct ShorterFirst {
-  bool operator()(const std::string& a, const std::string& b) const {
-    return a.size() != b.size() ? a.size() < b.size() : a < b;
-  }
-};
-
 /// The line on which each job stands: a name is a job's own.
 class NamesSeen {
  public:
   std::optional<Error> add(const TraceJob& job, const Csv& csv) {
-    const std::size_t before = lines_.size();
-    const auto first = lines_.try_emplace(lines_.end(), job.name, csv.line_number());
-    if (lines_.size() > before) return std::nullopt;
+    const std::size_t number = names_.number(job.name);
+    if (number == lines_.size()) {
+      lines_.push_back(csv.line_number());
+      return std::nullopt;
+    }
     return Error{ErrorCode::BadData, csv.place() + ": job '" + shown(job.name) + "' is in line " +
-                                         std::to_string(first->second) + " already"};
+                                         std::to_string(lines_[number]) + " already"};
   }
 
  private:
-  std::map<std::string, std::size_t, ShorterFirst> lines_;
+  NameTable names_;
+  std::vector<std::size_t> lines_;
 };
 
 }  // namespace
 
-Expected<Trace> read_jobs(Csv& csv, BadRows bad_rows, const JobOf& job_of) {
+Expected<Csv> open_table(const Source& source, Layout layout) {
+  layout.renamed = source.columns;
+  layout.time_format = source.time_format;
+  return Csv::open(source.text, source.file, layout);
+}
+
+Expected<Trace> read_jobs(Csv& csv, BadRows bad_rows, const JobOf& job_of, JobNames job_names) {
   Trace trace;
+  trace.jobs.reserve(std::min(csv.most_rows_left(), kMostJobs));  // to grow it moves every job
   NamesSeen names;
   for (;;) {
     auto more = csv.next();
@@ -147,7 +173,7 @@ Expected<Trace> read_jobs(Csv& csv, BadRows bad_rows, const JobOf& job_of) {
     Row row(csv);
     auto job = more ? job_of(row) : std::optional<TraceJob>();
     std::optional<Error> error = more ? row.error() : std::move(more.error());
-    if (!error && job) error = names.add(*job, csv);
+    if (!error && job && job_names == JobNames::Once) error = names.add(*job, csv);
     if (error && bad_rows == BadRows::Refuse) return std::unexpected(*error);
     if (error) {
       if (trace.skipped++ == 0) trace.first_skipped = error->message;
@@ -157,7 +183,7 @@ Expected<Trace> read_jobs(Csv& csv, BadRows bad_rows, const JobOf& job_of) {
     } else if (job) {
       trace.jobs.push_back(std::move(*job));
     } else {
-      ++trace.left_out;
+      count_left_out(trace, row.left_out_as());
     }
   }
   number_users(trace);
@@ -205,27 +231,6 @@ TraceJob whole_gpu_job(std::string name, GpuCount gpus) {
   job.spec.request.gpu.count = gpus;
   if (gpus > GpuCount(0)) job.spec.request.gpu.sharing = Sharing::Alone;
   return job;
-}
-
-std::optional<Instant> calendar_instant(std::string_view text) {
-  constexpr std::string_view shape = "dddd-dd-dd dd:dd:dd";
-  if (text.size() != shape.size()) return std::nullopt;
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    const bool right = shape[i] == 'd' || shape[i] == text[i] || (i == 10 && text[i] == 'T');
-    if (!right) return std::nullopt;
-  }
-  const auto part = [&](std::size_t from, std::size_t size) {
-    return digits(text.substr(from, size)).value_or(-1);
-  };
-  const std::int32_t hour = part(11, 2), minute = part(14, 2), second = part(17, 2);
-  const bool known = part(0, 4) >= 0 && part(5, 2) >= 0 && part(8, 2) >= 0;
-  if (!known || hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60) {
-    return std::nullopt;
-  }
-  const std::chrono::year_month_day day(std::chrono::year(part(0, 4)),
-                                        std::chrono::month(static_cast<unsigned>(part(5, 2))),
-                                        std::chrono::day(static_cast<unsigned>(part(8, 2))));
-  return instant_of(day, hours(hour) + minutes(minute) + seconds(second));
 }
 
 std::vector<std::string> names_between(std::string_view text, char separator) {

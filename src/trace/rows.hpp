@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/limits.hpp"
+#include "trace/calendar.hpp"
 #include "trace/csv.hpp"
 #include "trace/formats.hpp"
 #include "trace/trace.hpp"
@@ -19,6 +20,14 @@ inline constexpr std::int64_t kMostGpus = 1'000'000;  ///< Of a simulated cluste
 inline constexpr std::int64_t kMostNodes = 1'000'000;
 inline constexpr std::int64_t kMostCores = limits::kMostCores.raw();
 inline constexpr Bytes kUnknownCard{std::int64_t{24} << 30};  ///< A GPU whose size is not said.
+
+/// Slots of a GPU that is shared by thousandths: one for each, so that the shares bind first.
+inline constexpr std::uint16_t kSlotsByShare = 1000;
+
+/// Of millionths of a GiB, cut to MiB; at most 2^20 GiB.
+inline Bytes gibibytes(std::int64_t millionths) {
+  return Bytes((millionths * 1024 / 1'000'000) << 20);
+}
 
 /// `profiles/bert.csv`: bert.csv.
 inline std::string_view without_folders(std::string_view path) {
@@ -37,7 +46,8 @@ class Columns {
   /// `vram (vram_bytes?), note`: the header's other columns, each with the nearest of those that
   /// were looked for and are not there; "": none.
   std::string not_read() const;
-  const std::optional<Error>& error() const { return error_; }
+  /// The first that is missing, or one of --columns that was not looked for. Requires: all were.
+  std::optional<Error> error() const;
 
  private:
   const Csv& csv_;
@@ -63,9 +73,18 @@ class Row {
   std::int64_t millionths(std::size_t column, std::int64_t most);
   GpuCount gpus(std::size_t column, std::int64_t least = 1);
   Duration duration(std::size_t column, const TimeUnit& unit = kSeconds);
+  /// A time of the calendar; the example is one of the format's own.
+  Instant calendar(std::size_t column, std::string_view example);
+  /// From a start to the end that a column has; an end before it, or a century later, is refused.
+  Duration between(Instant start, Instant end, std::size_t end_column);
+  /// True if a table without a time format has such a time there, or there is a format.
+  bool is_calendar(std::size_t column) const;
   void refuse(std::size_t column, std::string_view expected);
+  /// Says what kind of row it is that is no job, a literal; "": none that anybody misses.
+  std::nullopt_t leave_out(std::string_view what);
 
   const std::optional<Error>& error() const { return error_; }
+  std::string_view left_out_as() const { return left_out_as_; }
 
  private:
   template <class T>
@@ -73,25 +92,29 @@ class Row {
 
   const Csv& csv_;
   std::optional<Error> error_;
+  std::string_view left_out_as_;
 };
 
-/// A row's job; nothing for a row that is none by the format's own rules.
+/// The table of a trace, with the names that --columns gives.
+Expected<Csv> open_table(const Source& source, Layout layout = {});
+
+/// A row's job; nothing, after leave_out(), for a row that is none by the format's own rules.
 using JobOf = std::function<std::optional<TraceJob>(Row&)>;
 
+/// Whether a name is one row's own, or several rows are of one job.
+enum class JobNames : std::uint8_t { Once, Again };
+
 /// Every row as a job, by submit time, with users numbered. A row whose job stands in one before it
-/// is a bad one. Errors: BadData for the first bad row unless they are skipped; for more than
-/// kMostJobs.
-Expected<Trace> read_jobs(Csv& csv, BadRows bad_rows, const JobOf& job_of);
+/// is a bad one, if names stand once. Errors: BadData for the first bad row unless those are
+/// skipped; for more than kMostJobs.
+Expected<Trace> read_jobs(Csv& csv, BadRows bad_rows, const JobOf& job_of,
+                          JobNames job_names = JobNames::Once);
 
 /// Numbers users from 1 as they appear.
 void number_users(Trace& trace);
 
 /// A job that has its GPUs, if any, to itself.
 TraceJob whole_gpu_job(std::string name, GpuCount gpus);
-
-/// `2017-10-09 07:01:55`, or with a T between, as an instant that counts from 1970. Nothing for
-/// anything else.
-std::optional<Instant> calendar_instant(std::string_view text);
 
 /// A row's node.
 using NodeOf = std::function<NodeShape(Row&)>;

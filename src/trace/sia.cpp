@@ -101,13 +101,13 @@ class ScaledRuns {
 }  // namespace
 
 Expected<Trace> read_sia(const Source& source) {
-  auto csv = Csv::open(source.text, source.file);
+  auto csv = open_table(source);
   if (!csv) return std::unexpected(csv.error());
   Columns columns(*csv);
   const std::size_t name = columns.need("name"), time = columns.need("time");
   const std::size_t application = columns.need("application");
   const std::size_t gpus = columns.need("num_replicas"), batch = columns.need("batch_size");
-  if (columns.error()) return std::unexpected(*columns.error());
+  if (auto error = columns.error()) return std::unexpected(*std::move(error));
   if (source.profiles.empty()) {
     return fail(ErrorCode::InvalidArgument,
                 std::string(source.file) +

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "core/base/split.hpp"
+#include "trace/card_sizes.hpp"
 #include "trace/rows.hpp"
 
 namespace berth::trace {
@@ -47,20 +48,6 @@ std::optional<std::int64_t> number(std::string_view text, std::int64_t most) {
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (text.empty() || error != std::errc() || stop != end) return std::nullopt;
   return value >= 0 && value <= most ? std::optional(value) : std::nullopt;
-}
-
-/// GiB at the end of a type: `a100_80gb`, `80g`.
-Bytes size_in(std::string_view type) {
-  std::string lower(type);
-  std::ranges::transform(lower, lower.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  std::string_view rest = lower;
-  if (rest.ends_with("b")) rest.remove_suffix(1);
-  if (!rest.ends_with("g")) return kUnknownCard;
-  rest.remove_suffix(1);
-  const auto gib = number(rest.substr(rest.find_last_not_of("0123456789") + 1), 4096);
-  return gib.value_or(0) > 0 ? Bytes(*gib << 30) : kUnknownCard;
 }
 
 /// GPUs of a node, by type.

@@ -191,7 +191,7 @@ Expected<void> read_lucid_pairs(Csv& csv, Speeds& into) {
   const std::size_t other = find.need("model2");
   const std::size_t speed = find.need("speed1");
   const std::size_t others = find.need("speed2");
-  if (find.error()) return std::unexpected(*find.error());
+  if (auto error = find.error()) return std::unexpected(*std::move(error));
   return each_row(csv, [&](Row& row) {
     const std::string first = row.name(one);
     const std::string second = row.name(other);
@@ -207,7 +207,7 @@ Expected<void> read_lucid_singles(Csv& csv, Speeds& into) {
   Columns find(csv);
   const std::size_t model = find.need("model");
   const std::size_t busy = find.need("gpu_util");
-  if (find.error()) return std::unexpected(*find.error());
+  if (auto error = find.error()) return std::unexpected(*std::move(error));
   return each_row(csv, [&](Row& row) {
     const std::string name = row.name(model);
     into.add_utilisation(name, Rate(row.millionths(busy, 100) / 100));
@@ -270,7 +270,7 @@ Expected<void> read_miso_steps(Csv& csv, std::size_t profile, Speeds& into) {
   const std::size_t model = find.need("model");
   const std::size_t batch = find.need("batch_size");
   const std::size_t step = find.need("mean_step_s");
-  if (find.error()) return std::unexpected(*find.error());
+  if (auto error = find.error()) return std::unexpected(*std::move(error));
   std::map<std::pair<std::string, std::int64_t>, std::map<std::string, double>> steps;
   auto done = each_row(csv, [&](Row& row) {
     const std::int64_t size = row.integer(batch, 1, Scaling::kMostBatch);
@@ -345,7 +345,7 @@ void read_own_throughput(Row& row, const OwnColumns& columns, Speeds& into) {
 Expected<void> read_own(Csv& csv, Speeds& into) {
   Columns find(csv);
   const OwnColumns columns(find);
-  if (find.error()) return std::unexpected(*find.error());
+  if (auto error = find.error()) return std::unexpected(*std::move(error));
   return each_row(csv, [&](Row& row) {
     const std::string model(row.text(columns.model));
     if (!row.is_missing(columns.speed)) read_own_speed(row, columns, into);

@@ -44,10 +44,11 @@ bool is_part_of_job(const Row& row) {
 }
 
 std::optional<TraceJob> swf_job(Row& row) {
-  if (!is_known(row, kRunTime) || is_part_of_job(row)) return std::nullopt;
+  if (is_part_of_job(row)) return row.leave_out("parts of jobs");
+  if (!is_known(row, kRunTime)) return row.leave_out(kNeverRan);
   const std::size_t processors = is_known(row, kAllocated) ? kAllocated : kRequested;
   const std::int64_t gpus = row.integer(processors, -1, kMostGpus);
-  if (gpus < 1 && !row.error()) return std::nullopt;
+  if (gpus < 1 && !row.error()) return row.leave_out("jobs without processors");
   TraceJob job = whole_gpu_job(row.name(kNumber), GpuCount(gpus));
   job.submit = kStart + row.duration(kSubmit);
   job.duration = row.duration(kRunTime);
@@ -62,7 +63,7 @@ std::optional<TraceJob> swf_job(Row& row) {
 }  // namespace
 
 Expected<Trace> read_swf(const Source& source) {
-  auto csv = Csv::open(source.text, source.file, swf_layout());
+  auto csv = open_table(source, swf_layout());
   if (!csv) return std::unexpected(csv.error());
   return read_jobs(*csv, source.bad_rows, swf_job);
 }

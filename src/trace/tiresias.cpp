@@ -7,13 +7,13 @@
 namespace berth::trace {
 
 Expected<Trace> read_tiresias(const Source& source) {
-  auto csv = Csv::open(source.text, source.file);
+  auto csv = open_table(source);
   if (!csv) return std::unexpected(csv.error());
   Columns columns(*csv);
   const std::size_t id = columns.need("job_id"), gpus = columns.need("num_gpu");
   const std::size_t submit = columns.need("submit_time"), duration = columns.need("duration");
   const auto model = columns.find("model_name");
-  if (columns.error()) return std::unexpected(*columns.error());
+  if (auto error = columns.error()) return std::unexpected(*std::move(error));
   return read_jobs(*csv, source.bad_rows, [&](Row& row) {
     const GpuCount count = row.gpus(gpus);
     const Duration from_start = row.duration(submit);

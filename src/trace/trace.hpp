@@ -37,16 +37,30 @@ struct TraceJob {
   UseCurve use = {};  ///< Empty: it uses the GPU memory that it asks for.
 };
 
+/// Rows of one kind that are no jobs by the format's own rules: doc/traces.md.
+struct LeftOut {
+  std::string_view what;  ///< `jobs that have not ended`; a literal.
+  std::size_t rows = 0;
+};
+
 /// Jobs by submit time; those of one instant in file order. Users are numbered from 1 in file
 /// order; 0 is for jobs that name none.
 struct Trace {
   std::vector<TraceJob> jobs;
-  std::size_t left_out = 0;    ///< Rows that are no jobs by the format's own rules: doc/traces.md.
-  std::size_t unfinished = 0;  ///< Of those: jobs that have not ended yet.
-  std::size_t skipped = 0;     ///< Bad rows, where they are skipped.
+  std::size_t left_out = 0;                ///< The rows of `left_out_by`, all together.
+  std::vector<LeftOut> left_out_by = {};   ///< In the order in which the file has the first.
+  std::size_t skipped = 0;                 ///< Bad rows, where they are skipped.
   std::string first_skipped = {};          ///< What was wrong with the first of them.
   std::vector<std::string> warnings = {};  ///< Of what is read as it stands, and may not be meant.
 };
+
+/// Why rows of several formats are left out.
+inline constexpr std::string_view kNotEnded = "jobs that have not ended";
+inline constexpr std::string_view kNeverRan = "jobs that never ran";
+inline constexpr std::string_view kWithoutGpu = "jobs without a GPU";
+
+/// Counts one more row that is left out.
+void count_left_out(Trace& trace, std::string_view what);
 
 /// The most jobs of one trace: so many fit the memory of most machines.
 inline constexpr std::size_t kMostJobs = 10'000'000;

@@ -36,7 +36,7 @@ Expected<VramModel> VramModel::read(std::string_view text, std::string_view file
   if (!csv) return std::unexpected(csv.error());
   Columns columns(*csv);
   const std::size_t quantile = columns.need("quantile"), vram = columns.need("vram");
-  if (columns.error()) return std::unexpected(*columns.error());
+  if (auto error = columns.error()) return std::unexpected(*std::move(error));
   VramModel model;
   for (;;) {
     const auto more = csv->next();

@@ -20,6 +20,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 constexpr auto kPhilly =
     "timestamp,duration,num_gpus,gpu_time,cluster\n"
@@ -128,7 +129,8 @@ TEST_F(Trace, WithoutJobsIsRefused) {
   const std::string steps = scratch_.write(
       "s.txt", "JobID|Submit|ElapsedRaw|AllocTRES|State\n1|2024-03-01T00:00:00|5||RUNNING\nx|y\n");
   EXPECT_EQ(trace({"info", steps, "--lenient"}).err,
-            "berth: " + steps + ": no jobs: left out 1 rows, skipped 1 bad ones; the first: " +
+            "berth: " + steps +
+                ": no jobs: left out 1 jobs that have not ended, skipped 1 bad ones; the first: " +
                 steps + ":3: 2 fields, expected 5\n");
 }
 
@@ -230,9 +232,60 @@ TEST_F(Trace, AMissingColumnSaysAsWhatTheFileIsRead) {
   EXPECT_EQ(trace({"info", path}).err,
             "berth: " + path +
                 ":1: no column 'duration' in the header; its first line is taken for one of the "
-                "format tiresias, --format names another\n");
+                "format tiresias by the column 'submit_time', which needs job_id, num_gpu, "
+                "submit_time, duration; --format names another, and a table of your own is read "
+                "with --columns job=job_id,submit_seconds=submit_time,duration_seconds=COLUMN,"
+                "gpus=num_gpu\n");
   EXPECT_EQ(trace({"info", path, "--format", "tiresias"}).err,
             "berth: " + path + ":1: no column 'duration' in the header\n");
+}
+
+TEST_F(Trace, ATableOfOnesOwnIsReadByItsColumns) {
+  const std::string path =
+      scratch_.write("own.csv",
+                     "id,who,ngpus,created,began,done\n"
+                     "a,ann,2,03.02.2026 10:00,03.02.2026 10:05,03.02.2026 11:05\n"
+                     "b,bob,1,03.02.2026 10:10,03.02.2026 10:10,\n"
+                     "c,bob,1,03.02.2026 10:20,03.02.2026 10:20,03.02.2026 10:21\n");
+  const std::vector<std::string> how = {
+      path, "--columns",
+      "job=id,user=who,gpus=ngpus,submit_seconds=created,start_seconds=began,end_seconds=done",
+      "--time-format", "%d.%m.%Y %H:%M"};
+  const auto json = facts(how);
+  EXPECT_EQ(json.value("format", ""), "berth");
+  EXPECT_EQ(json.value("jobs", 0), 2);
+  EXPECT_EQ(json["left_out_by"].value("jobs that have not ended", 0), 1);
+  EXPECT_EQ(json.value("span_seconds", 0.0), 1200);
+  EXPECT_EQ(json["run_time_seconds"].value("longest", 0.0), 3600);
+  EXPECT_EQ(json.value("users", 0), 2);
+}
+
+TEST_F(Trace, ColumnsThatAreNotThereAreNamedWithThoseThatAre) {
+  const std::string path = scratch_.write("own.csv", "id,created,took,ngpus\na,0,5,1\n");
+  const auto error = [&](const std::string& columns) {
+    return trace({"info", path, "--columns", columns}).err;
+  };
+  EXPECT_EQ(error("job=id,submit_seconds=created,duration_seconds=took,gpus=ngpu"),
+            "berth: " + path +
+                ":1: no column 'ngpu' (ngpus?) for --columns gpus; its columns: id, created, took, "
+                "ngpus\n");
+  EXPECT_THAT(error("job=id,submit_second=created,duration_seconds=took,gpus=ngpus"),
+              StartsWith("berth: --columns: 'submit_second' is no column of this format "
+                         "(submit_seconds?); valid columns: job, submit_seconds, gpus, "));
+  EXPECT_THAT(error("job=id,submit_seconds=created,gpus=ngpus"),
+              HasSubstr("no column 'duration_seconds' in the header"));
+  EXPECT_EQ(error("job"),
+            "berth: --columns: 'job' is not NAME=COLUMN, as in "
+            "job=id,submit_seconds=created,gpus=ngpus\n");
+  EXPECT_EQ(error("job=id,job=took"), "berth: --columns: names 'job' twice\n");
+}
+
+TEST_F(Trace, ATimeFormatIsForTimesOfTheCalendar) {
+  const std::string path =
+      scratch_.write("t.csv", "job_id,num_gpu,submit_time,duration\na,1,0,5\n");
+  EXPECT_EQ(trace({"info", path, "--time-format", "%s"}).err,
+            "berth: --time-format: times in the format tiresias are numbers; it goes with: berth, "
+            "philly, sacct, acme, helios\n");
 }
 
 TEST_F(Trace, IsNotReplacedByWhatIsMadeOfIt) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "trace/error.hpp"
 #include "trace/formats.hpp"
 
 namespace berth::trace {
@@ -188,6 +189,35 @@ TEST(Native, ClassDutyMemoryAndRetriesAreReadAndWrittenWhereAJobStatesThem) {
     EXPECT_EQ(again->jobs.at(i).use, trace->jobs.at(i).use);
   }
   EXPECT_EQ(write_native(*again), written);
+}
+
+TEST(Native, TimesOfTheCalendarAreReadAsTheFirstRowHasThem) {
+  const std::string header = "job,submit_seconds,start_seconds,end_seconds,gpus,deadline_seconds\n";
+  const auto table = [&](const std::string& rows, std::string_view form = {}) {
+    return read_native({.text = header + rows, .file = "t", .time_format = form});
+  };
+  const auto trace = table(
+      "a,2024-03-01 12:00:00,2024-03-01 12:00:05,2024-03-01 12:01:05,1,2024-03-01 13:00:00\n"
+      "b,2024-03-01T12:30:00+00:00,2024-03-01T12:30:00Z,,1,\n"
+      "c,2024-03-01T12:30:00Z,,,1,\n"
+      "d,2024-03-01T12:30:00Z,2024-03-01T12:30:00Z,2024-03-01T14:30:00+02:00,1,\n");
+  ASSERT_TRUE(trace) << trace.error().message;
+  ASSERT_EQ(trace->jobs.size(), 2U);
+  EXPECT_EQ(trace->jobs[0].submit, kStart);
+  EXPECT_EQ(trace->jobs[0].duration, minutes(1));
+  EXPECT_EQ(trace->jobs[0].spec.deadline, kStart + hours(1));
+  EXPECT_EQ(trace->jobs[1].submit, kStart + minutes(30));
+  EXPECT_EQ(left_out_as(*trace, kNotEnded), 1U);
+  EXPECT_EQ(left_out_as(*trace, kNeverRan), 1U);
+  EXPECT_EQ(table("a,01.03.2024,01.03.2024,02.03.2024,1,\n", "%d.%m.%Y")->jobs.at(0).duration,
+            hours(24));
+  EXPECT_EQ(error_of(table("a,noon,,,1,\n", "%d.%m.%Y")),
+            "t:2: column 'submit_seconds': 'noon', expected a time of the form %d.%m.%Y");
+  EXPECT_EQ(error_of(table("a,2024-03-01 12:00:00,,,1,\nb,7,,,1,\n")),
+            "t:3: column 'submit_seconds': '7', expected a time such as 2024-03-01 12:00:00");
+  EXPECT_EQ(error_of(table("a,1990-03-01 12:00:00,1990-03-01 12:00:00,1990-03-02 12:00:00,1,\n"
+                           "b,2124-03-01 12:00:00,2124-03-01 12:00:00,2124-03-02 12:00:00,1,\n")),
+            "t: its times are more than a century apart");
 }
 
 TEST(Native, NamesWhatIsWrong) {

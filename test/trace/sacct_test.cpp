@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "trace/error.hpp"
 #include "trace/formats.hpp"
 
 namespace berth::trace {
@@ -69,7 +70,69 @@ TEST(Sacct, WhatWasGotCountsBeforeWhatWasAsked) {
   ASSERT_EQ(trace->jobs.size(), 2U);
   EXPECT_EQ(trace->jobs[0].spec.request.gpu.count, GpuCount(2));
   EXPECT_EQ(trace->jobs[1].spec.request.gpu.count, GpuCount(3));
+  EXPECT_EQ(left_out_as(*trace, kNeverRan), 1U);
   EXPECT_EQ(trace->left_out, 1U) << "it never ran";
+}
+
+TEST(Sacct, PartsOfGpusAreReadOrToldOf) {
+  const auto trace = sacct(
+      "JobID|Submit|ElapsedRaw|AllocTRES\n"
+      "1|2026-03-02T10:00:00|600|billing=1,cpu=1,gres/shard=1,mem=1000M\n"
+      "2|2026-03-02T10:00:01|600|cpu=1,gres/shard:a100=2,gres/shard=2\n"
+      "3|2026-03-02T10:00:02|600|cpu=1,gres/gpu:a100_2g.20gb=3,gres/gpu=3\n"
+      "4|2026-03-02T10:00:03|600|cpu=1,gres/mps=25\n"
+      "5|2026-03-02T10:00:04|600|cpu=8,gres/gpu=2,gres/gpumem=0,gres/gpuutil=0\n"
+      "6+0|2026-03-02T10:00:05|600|cpu=8\n6+1|2026-03-02T10:00:05|600|gres/gpu=1\n");
+  ASSERT_TRUE(trace) << trace.error().message;
+  ASSERT_EQ(trace->jobs.size(), 7U);
+  EXPECT_EQ(trace->jobs[0].spec.request.gpu.count, GpuCount(0));
+  const GpuRequest& slice = trace->jobs[2].spec.request.gpu;
+  EXPECT_EQ(slice.count, GpuCount(3));
+  EXPECT_EQ(slice.milli, GpuMilli(285));
+  EXPECT_EQ(slice.vram, Bytes(std::int64_t{20} << 30));
+  EXPECT_EQ(slice.sharing, Sharing::Shared);
+  EXPECT_THAT(trace->jobs[2].types, ElementsAre("a100"));
+  const GpuRequest& mps = trace->jobs[3].spec.request.gpu;
+  EXPECT_EQ(mps.count, GpuCount(1));
+  EXPECT_EQ(mps.milli, GpuMilli(250));
+  EXPECT_EQ(mps.sharing, Sharing::Shared);
+  EXPECT_EQ(trace->jobs[4].spec.request.gpu.count, GpuCount(2));
+  EXPECT_THAT(trace->warnings,
+              ElementsAre("2 jobs have gres/shard and are read as jobs without a GPU: sacct does "
+                          "not say how many shards a GPU has",
+                          "2 parts of heterogeneous jobs are read as jobs of their own"));
+}
+
+TEST(Sacct, ANameMayHaveBars) {
+  const auto trace = sacct(
+      "JobID|JobName|Submit|ElapsedRaw|AllocTRES\n"
+      "1|a|b||c|2026-03-02T10:00:00|600|gres/gpu=1\n"
+      "2|plain|2026-03-02T10:00:00|600|gres/gpu=2\n");
+  ASSERT_TRUE(trace) << trace.error().message;
+  ASSERT_EQ(trace->jobs.size(), 2U);
+  EXPECT_EQ(trace->jobs[0].model, "a|b||c");
+  EXPECT_EQ(trace->jobs[1].spec.request.gpu.count, GpuCount(2));
+  EXPECT_THAT(sacct_error("JobID|Submit|ElapsedRaw|AllocTRES\n1|2|2026-03-02T10:00:00|600|\n"),
+              HasSubstr("5 fields, expected 4"));
+}
+
+TEST(Sacct, TheTableForPeopleIsReadByItsWidths) {
+  const std::string table =
+      "JobID           JobName              Submit    Elapsed            AllocTRES \n"
+      "------------ ---------- ------------------- ---------- -------------------- \n"
+      "17               tr|ain 2026-03-02T10:00:00   00:10:00     cpu=8,gres/gpu=2 \n"
+      "17.batch          batch 2026-03-02T10:00:00   00:10:00                cpu=8 \n"
+      "18_1              sweep 2026-03-02T10:01:00 1-00:00:00                cpu=1 \n";
+  const auto trace = sacct(table);
+  ASSERT_TRUE(trace) << trace.error().message;
+  ASSERT_EQ(trace->jobs.size(), 2U);
+  EXPECT_EQ(trace->jobs[0].spec.request.gpu.count, GpuCount(2));
+  EXPECT_EQ(trace->jobs[0].model, "tr_ain");
+  EXPECT_EQ(trace->jobs[1].duration, hours(24));
+  EXPECT_EQ(sacct_error(table + "19                sweep 2026-03-02T10:01:00 1-00:00:00 "
+                                "cpu=8,gres/gpu=2,me+ \n"),
+            "acct:6: column 'AllocTRES': 'cpu=8,gres/gpu=2,me+', expected all of it, as sacct "
+            "prints it with -P");
 }
 
 TEST(Sacct, JobsThatEndedWithinASecondRanForOne) {
@@ -114,14 +177,14 @@ TEST(Sacct, JobsThatHaveNotEndedAreCounted) {
   ASSERT_TRUE(trace) << trace.error().message;
   EXPECT_EQ(trace->jobs.size(), 3U);
   EXPECT_EQ(trace->left_out, 2U);
-  EXPECT_EQ(trace->unfinished, 2U);
+  EXPECT_EQ(left_out_as(*trace, kNotEnded), 2U);
   const auto ends = sacct(
       "JobID|Submit|ElapsedRaw|AllocTRES|End\n"
       "1|2024-03-01T00:00:00|5|gres/gpu=1|Unknown\n"
       "2|2024-03-01T00:00:00|5|gres/gpu=1|2024-03-01T00:00:05\n");
   ASSERT_TRUE(ends) << ends.error().message;
   EXPECT_EQ(ends->jobs.size(), 1U);
-  EXPECT_EQ(ends->unfinished, 1U);
+  EXPECT_EQ(left_out_as(*ends, kNotEnded), 1U);
 }
 
 TEST(Sacct, WhatIsNoListNoLimitAndNoStateIsRefused) {

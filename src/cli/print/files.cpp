@@ -68,6 +68,9 @@ Expected<std::string> read_file(const std::string& path, std::size_t most) {
   const File file(std::fopen(path.c_str(), "rb"));
   if (!file) return io_error(path);
   std::string text;
+  std::error_code unknown;  // of a pipe, which then grows as it comes
+  const auto size = std::filesystem::file_size(path, unknown);
+  if (!unknown && size <= most) text.reserve(static_cast<std::size_t>(size));
   char buffer[1 << 16];
   for (std::size_t got; (got = std::fread(buffer, 1, sizeof buffer, file.get())) > 0;) {
     if (got > most - text.size()) {

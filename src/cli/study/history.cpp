@@ -70,7 +70,7 @@ Expected<trace::Trace> read_history(const std::string& path) {
       if (*job) {
         trace.jobs.push_back(std::move(**job));
       } else {
-        ++trace.left_out;
+        trace::count_left_out(trace, "jobs that never ran or have not ended");
       }
     }
     if (page->size() < kPage) break;

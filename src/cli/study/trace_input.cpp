@@ -80,12 +80,56 @@ Expected<std::vector<trace::Profile>> read_profiles(const std::string& path) {
   return profiles;
 }
 
+/// `job=id` as the column that the format knows and the file's name for it.
+Expected<std::vector<trace::ColumnName>> columns_of(const std::vector<std::string>& words) {
+  std::vector<trace::ColumnName> columns;
+  for (const std::string& word : words) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == word.size()) {
+      return fail(ErrorCode::InvalidArgument,
+                  "--columns: '" + trace::shown(word) +
+                      "' is not NAME=COLUMN, as in job=id,submit_seconds=created,gpus=ngpus");
+    }
+    const std::string known = word.substr(0, equals);
+    if (std::ranges::find(columns, known, &trace::ColumnName::known) != columns.end()) {
+      return fail(ErrorCode::InvalidArgument,
+                  "--columns: names '" + trace::shown(known) + "' twice");
+    }
+    columns.push_back({known, word.substr(equals + 1)});
+  }
+  return columns;
+}
+
+/// Columns that have names of their own are those of a table of one's own, in berth's format.
+Expected<const trace::Format*> format_of(std::string_view text, const std::string& path,
+                                         const TraceArguments& arguments) {
+  if (!arguments.format.empty()) return trace::find_format(arguments.format);
+  if (!arguments.columns.empty()) return trace::find_format("berth");
+  return trace::guess_format(text, path);
+}
+
+Expected<void> check_time_format(const trace::Format& format, const std::string& time_format) {
+  if (time_format.empty() || format.clock == trace::Clock::Calendar) return {};
+  std::string known;
+  for (const trace::Format& each : trace::formats()) {
+    if (each.clock == trace::Clock::Calendar)
+      known += (known.empty() ? "" : ", ") + std::string(each.name);
+  }
+  return fail(ErrorCode::InvalidArgument, "--time-format: times in the format " +
+                                              std::string(format.name) +
+                                              " are numbers; it goes with: " + known);
+}
+
 Expected<TraceInput> read_file_of_jobs(const std::string& path, const TraceArguments& arguments) {
+  const auto columns = columns_of(arguments.columns);
+  if (!columns) return std::unexpected(columns.error());
   const auto text = read_text(path);
   if (!text) return std::unexpected(text.error());
-  const auto format = arguments.format.empty() ? trace::guess_format(*text, path)
-                                               : trace::find_format(arguments.format);
+  const auto format = format_of(*text, path, arguments);
   if (!format) return std::unexpected(format.error());
+  if (auto fine = check_time_format(**format, arguments.time_format); !fine) {
+    return std::unexpected(fine.error());
+  }
   const auto profiles = read_profiles(arguments.profiles);
   if (!profiles) return std::unexpected(profiles.error());
   auto trace = (*format)->read(
@@ -93,16 +137,16 @@ Expected<TraceInput> read_file_of_jobs(const std::string& path, const TraceArgum
        .file = path,
        .bad_rows = arguments.lenient ? trace::BadRows::Skip : trace::BadRows::Refuse,
        .profiles = *profiles,
-       .profile_type = arguments.profile_type});
-  if (!trace) {
-    Error error = trace.error();
-    if (arguments.format.empty() && error.message.contains(": no column '")) {
-      error.message += "; its first line is taken for one of the format " +
-                       std::string((*format)->name) + ", --format names another";
-    }
-    return std::unexpected(std::move(error));
+       .profile_type = arguments.profile_type,
+       .columns = *columns,
+       .time_format = arguments.time_format});
+  if (trace) return TraceInput{std::move(*trace), std::string((*format)->name)};
+  Error error = trace.error();
+  const bool is_guess = arguments.format.empty() && arguments.columns.empty();
+  if (is_guess && error.message.contains(": no column '")) {
+    error.message += "; " + trace::why_taken(**format, *text);
   }
-  return TraceInput{std::move(*trace), std::string((*format)->name)};
+  return std::unexpected(std::move(error));
 }
 
 Expected<TraceInput> read_jobs(const std::string& path, const TraceArguments& arguments) {
@@ -121,7 +165,10 @@ Expected<TraceInput> read_jobs(const std::string& path, const TraceArguments& ar
 Expected<void> check_has_jobs(const std::string& path, const trace::Trace& trace) {
   if (!trace.jobs.empty()) return {};
   std::string rows;
-  if (trace.left_out > 0) rows += "left out " + std::to_string(trace.left_out) + " rows";
+  for (const trace::LeftOut& left_out : trace.left_out_by) {
+    rows += (rows.empty() ? "left out " : ", ") + std::to_string(left_out.rows) + " " +
+            std::string(left_out.what);
+  }
   if (trace.skipped > 0) {
     rows += (rows.empty() ? "" : ", ") + std::string("skipped ") + std::to_string(trace.skipped) +
             " bad ones; the first: " + trace.first_skipped;
@@ -133,9 +180,9 @@ void tell_what_is_missing(const std::string& path, const trace::Trace& trace) {
   for (const std::string& warning : trace.warnings) {
     std::fprintf(stderr, "berth: %s: %s\n", path.c_str(), warning.c_str());
   }
-  if (trace.unfinished > 0) {
-    std::fprintf(stderr, "berth: %s: left out %zu jobs that have not ended\n", path.c_str(),
-                 trace.unfinished);
+  for (const trace::LeftOut& left_out : trace.left_out_by) {
+    std::fprintf(stderr, "berth: %s: left out %zu %.*s\n", path.c_str(), left_out.rows,
+                 static_cast<int>(left_out.what.size()), left_out.what.data());
   }
   if (trace.skipped > 0) {
     std::fprintf(stderr, "berth: %s: skipped %zu bad rows; the first: %s\n", path.c_str(),
@@ -156,13 +203,23 @@ void add_trace_options(CLI::App& verb, TraceArguments& arguments) {
   verb.add_option(
       "--format,--trace-format", arguments.format,
       "The trace's format, if its first line does not show it: " + known_formats() + ".");
+  verb.add_option(
+          "--columns", arguments.columns,
+          "Columns of a table of your own: NAME=COLUMN for each of berth's columns, or those "
+          "of --format, whose name in the file is another, as in "
+          "job=id,submit_seconds=created,duration_seconds=took,gpus=ngpus.")
+      ->delimiter(',');
+  verb.add_option("--time-format", arguments.time_format,
+                  "How a table writes calendar times, for strptime: %d.%m.%Y %H:%M; %s counts "
+                  "seconds from 1970. By default 2024-03-01 12:00:00, also with T, a fraction or a "
+                  "zone.");
   verb.add_flag("--lenient", arguments.lenient, "Skip bad rows and print how many.");
   verb.add_option("--vram-model", arguments.vram_model,
                   "GPU memory of jobs that state none: uniform:2G-20G, or a CSV of quantiles; "
                   "by default they get whole GPUs.");
   verb.add_option("--profiles", arguments.profiles,
                   "Run times for traces without them: Gavel's throughput file, or the "
-                  "folder of Sia's or CARMA's tables.");
+                  "folder of Sia's or CARMA's tables; for pai its table of jobs.");
   verb.add_option("--profile-type", arguments.profile_type,
                   "The GPU type in the profiles; v100 for gavel, aws (T4) for sia.");
 }
@@ -215,6 +272,12 @@ void warn_of_large_nodes(const std::string& text, const Cluster& cluster) {
                  " GPUs of " + text.substr(last + 1) + " GiB");
 }
 
+/// Helios's list counts GPUs, and the nodes are a guess.
+void tell_of_guessed_nodes(const std::string& path, const Cluster& cluster) {
+  report_failure("--cluster " + path + ": read as " + std::to_string(cluster.nodes().size()) +
+                 " nodes of 8 GPUs, the most of a day; it does not say what a node has");
+}
+
 }  // namespace
 
 Expected<Cluster> read_cluster(const std::string& text) {
@@ -224,7 +287,11 @@ Expected<Cluster> read_cluster(const std::string& text) {
     return cluster;
   }
   const auto file = read_text(text);
-  if (file) return trace::read_cluster(*file, text);
+  if (file) {
+    auto cluster = trace::read_cluster(*file, text);
+    if (cluster && trace::is_helios_gpus(*file)) tell_of_guessed_nodes(text, *cluster);
+    return cluster;
+  }
   Error error = file.error();
   error.message += "; a cluster is such a file, or NODESxGPUS as 4x8, or 4x8x80G with their memory";
   return std::unexpected(std::move(error));

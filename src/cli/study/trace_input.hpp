@@ -23,6 +23,8 @@ struct TraceArguments {
   std::string vram_model;
   std::string profiles;
   std::string profile_type;
+  std::vector<std::string> columns;  ///< NAME=COLUMN, of a table whose names are others.
+  std::string time_format;           ///< For strptime(); "": the format's own.
   bool lenient = false;
 };
 

@@ -85,11 +85,16 @@ Json facts_of(const TraceInput& input) {
   }
   Json by_size = Json::array();
   for (const auto& [gpus, jobs] : sizes) by_size.push_back({{"gpus", gpus}, {"jobs", jobs}});
+  Json left_out_by = Json::object();
+  for (const trace::LeftOut& kind : trace.left_out_by) {
+    left_out_by[std::string(kind.what)] = kind.rows;
+  }
   const bool any = !trace.jobs.empty();
   const Duration span = any ? trace.jobs.back().submit - trace.jobs.front().submit : Duration(0);
   return {{"format", input.format},
           {"jobs", trace.jobs.size()},
           {"left_out", trace.left_out},
+          {"left_out_by", left_out_by},
           {"skipped", trace.skipped},
           {"span_seconds", in_seconds(span)},
           {"run_time_seconds", run_times(trace)},
@@ -113,7 +118,11 @@ std::string page_of(const Json& facts) {
   Page page({});
   page.line("format", facts["format"].get<std::string>());
   page.line("jobs", count("jobs"));
-  page.line("left out", count("left_out"));
+  std::string kinds;
+  for (const auto& [what, rows] : facts["left_out_by"].items()) {
+    kinds += (kinds.empty() ? ": " : ", ") + std::to_string(rows.get<std::size_t>()) + " " + what;
+  }
+  page.line("left out", count("left_out") + kinds);
   page.line("skipped", count("skipped"));
   page.line("span", number(facts["span_seconds"], "%.0f s"));
   const Json& times = facts["run_time_seconds"];
