@@ -278,10 +278,12 @@ TEST_F(SlurmCommands, ADependencyThatIsNotSupportedIsNamed) {
       "sbatch -Q -d 'AfterAny:1_*,afterok:1_2,singleton' -J alone -o /dev/null --wrap=true;"
       "squeue -h -j 3 -o '%r %E'",
       "Dependency afterany:1(unfulfilled),afterany:2(unfulfilled),afterok:2(unfulfilled)\n");
-  const std::string known = "is not supported; afterok, afterany, afternotok and singleton are\n";
+  const std::string known =
+      "is not supported; after, afterok, afterany, afternotok and singleton are\n";
   for (const auto& [asked, why] :
        {std::pair<std::string, std::string>{"aftercorr:1", "dependency 'aftercorr' " + known},
-        {"after:1", "dependency 'after' " + known},
+        {"after:1_1", "job 1_1 has not begun, and berth waits for ends alone: afterany:1_1"},
+        {"after:99", "dependency 'after:99': no such job"},
         {"afterok:1+5", "'1+5' is no job; 7 is one, 7_3 a task"},
         {"afterok", "dependency 'afterok': '' is no job"},
         {"afterok:1?afterok:3", "any of several is not supported"},
@@ -291,6 +293,17 @@ TEST_F(SlurmCommands, ADependencyThatIsNotSupportedIsNamed) {
     expect_refused(line, why, 1);
     expect_refused(line, "failed: Job dependency problem\n", 1);
   }
+}
+
+/// `after` waits for a start, which is over; `+60` for an hour since then.
+TEST_F(SlurmCommands, ADependencyOnAStartIsATime) {
+  expect(
+      "sbatch -Q -o /dev/null --wrap='sleep 100'; until [ \"$(squeue -h -o %t)\" = R ]; do sleep "
+      "0.1; done;"
+      "sbatch -Q -d after:1+60 -J later -o /dev/null --wrap=true; squeue -h -n later -o %r;"
+      "sbatch -Q -W -d after:1 -o /dev/null --wrap=true; sacct -X -n -P -o State -j 3;"
+      "scancel 1 2",
+      "BeginTime\nCOMPLETED\n");
 }
 
 /// The time of an earlier run is not of the one that runs now.

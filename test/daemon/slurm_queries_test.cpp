@@ -217,8 +217,9 @@ TEST_F(SlurmQueries, JsonHasWhatClientsRead) {
       "'sacct -j 1'; do $line --json | python3 -c 'import json,sys\nall=json.load(sys.stdin)\n"
       "job=all[\"jobs\"][0]\nprint(all[\"errors\"], job[\"job_id\"], job[\"name\"], "
       "job[\"partition\"])'; done; sinfo --json | python3 -c 'import json,sys\n"
-      "print(json.load(sys.stdin)[\"nodes\"][0][\"state\"])'",
-      "[] 1 one berth\n[] 1 one berth\n[] 1 one berth\nidle\n");
+      "print(json.load(sys.stdin)[\"nodes\"][0][\"state\"])'; "
+      "[ \"$(scontrol show job --yaml)\" = \"$(scontrol show job --json)\" ] && echo 'YAML too'",
+      "[] 1 one berth\n[] 1 one berth\n[] 1 one berth\nidle\nYAML too\n");
 }
 
 TEST_F(SlurmQueries, ScontrolWritesScriptsAndNamesWhatItCannotDo) {

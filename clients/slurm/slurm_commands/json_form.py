@@ -1,5 +1,6 @@
 """The --json of squeue, sacct, sinfo and scontrol show, as Slurm 22.05's data parser has it: one
-table for each kind, a member's value or a function of the row."""
+table for each kind, a member's value or a function of the row. Their --yaml prints the same, which
+is YAML as well."""
 import json
 import os
 

@@ -4,6 +4,7 @@ import re
 import shlex
 import signal
 import sys
+import time
 
 import berth
 
@@ -360,15 +361,18 @@ def dependency(command, text, name):
     if "?" in text:
         refuse("dependency '%s': any of several is not supported; behind a comma, all must be met"
                % text)
-    waits = []
+    waits, begin = [], 0
     for part in text.split(","):
         kind, _, ids = part.partition(":")
+        if kind.lower() == "after" and ids:
+            begin = max([begin] + [after_begin(each, refuse) for each in ids.split(":")])
+            continue
         if kind.lower() == "singleton" and not ids:
             waits += [{"job": one, "when": "after-any"} for one in namesakes(name)]
             continue
         if kind.lower() not in DEPENDENCIES:
-            refuse("dependency '%s' is not supported; afterok, afterany, afternotok and singleton "
-                   "are" % kind)
+            refuse("dependency '%s' is not supported; after, afterok, afterany, afternotok and "
+                   "singleton are" % kind)
         for each in ids.split(":"):
             found = re.fullmatch(r"(\d+)(?:_(\d+|\*))?", each)
             if not found:
@@ -378,7 +382,22 @@ def dependency(command, text, name):
             if found[2] not in (None, "*"):
                 waits[-1]["task"] = int(found[2])
     unlike = []  # the same job by two names is one
-    return {"after": [wait for wait in waits if wait not in unlike and not unlike.append(wait)]}
+    made = {"after": [wait for wait in waits if wait not in unlike and not unlike.append(wait)]}
+    return {**made, "begin_at": begin} if begin > time.time() else made
+
+
+def after_begin(text, refuse):
+    """When `7`, `7_3` or `7+5` (minutes) has begun so long ago; berth waits for ends alone, so a
+    job that has not begun is refused."""
+    found = re.fullmatch(r"(\d+(?:_\d+)?)(?:\+(\d+))?", text)
+    chosen = [job for job in jobs.everything(ended=True) if found and jobs.matches(job, found[1])]
+    if not chosen:
+        refuse("dependency 'after:%s': no such job" % text)
+    for job in chosen:
+        if not job.started and not job.has_ended:
+            refuse("dependency 'after:%s': job %s has not begun, and berth waits for ends alone: "
+                   "afterany:%s" % (text, job.id, job.id))
+    return max(job.started or job.ended for job in chosen) + 60 * int(found[2] or 0)
 
 
 def namesakes(name):
@@ -594,7 +613,9 @@ def body(command, options, name):
     if "begin" in options:
         made["begin_at"] = begin_at(command, options["begin"])
     if "dependency" in options:
-        made.update(dependency(command, options["dependency"], name))
+        waits = dependency(command, options["dependency"], name)
+        begins = [part["begin_at"] for part in (made, waits) if "begin_at" in part]
+        made.update(waits, **({"begin_at": max(begins)} if begins else {}))
     if "deadline" in options:
         made["deadline_at"] = begin_at(command, options["deadline"])
     if options.get("priority", "").isdigit():

@@ -54,6 +54,7 @@ federation
 use-local-uid
 whole-hetjob?
 json
+yaml
 verbose v
 helpformat e""")
 
@@ -323,7 +324,7 @@ def run(arguments):
             print(" ".join(name.ljust(19) for name in names[at:at + 4]))
         return 0
     refuse_foreign(options)
-    if "json" in options:
+    if "json" in options or "yaml" in options:
         from . import json_form
         return json_form.show_records(folded(chosen(options)))
     if "batch-script" in options or "env-vars" in options:

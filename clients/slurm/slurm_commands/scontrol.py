@@ -18,6 +18,7 @@ verbose v
 clusters= M
 local
 json
+yaml
 hide""")
 
 
@@ -185,7 +186,7 @@ def show(words, options):
     what = words[0].lower() if words else ""
     if what.rstrip("s") in ("job", "jobid"):
         chosen = found(words[1]) if len(words) > 1 else jobs.everything(ended=False)
-        if "json" in options:
+        if "json" in options or "yaml" in options:
             from . import json_form
             return json_form.show_jobs(chosen)
         texts = [text_of(job) for job in chosen]
@@ -206,7 +207,7 @@ def show(words, options):
         print("Node %s not found" % words[1])
         return 1
     if what.rstrip("s") == "node":
-        if "json" in options:
+        if "json" in options or "yaml" in options:
             from . import json_form, sinfo
             return json_form.show_nodes([sinfo.Node()])
         return say(node_text(), options)

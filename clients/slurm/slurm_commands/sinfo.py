@@ -31,6 +31,7 @@ local
 hide
 noconvert
 json
+yaml
 verbose v""")
 
 USUAL = "%9P %.5a %.10l %.6D %.6t %N"
@@ -175,7 +176,7 @@ def run(arguments):
     if "reservation" in options:
         print("No reservations in the system")
         return 0
-    if "json" in options:
+    if "json" in options or "yaml" in options:
         from . import json_form
         return json_form.show_nodes([Node()])
     every = tables.seconds_of("sinfo", options)

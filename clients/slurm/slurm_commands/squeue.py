@@ -40,7 +40,8 @@ array-unique
 noconvert
 licenses= L
 reservation= R
-json""")
+json
+yaml""")
 VARIABLES = {"ACCOUNT": "account", "ARRAY": "array", "ARRAY_UNIQUE": "array-unique",
              "LICENSES": "licenses", "NAMES": "name", "PARTITION": "partition", "QOS": "qos",
              "SORT": "sort", "STATES": "states", "USERS": "user"}
@@ -367,7 +368,7 @@ def run(arguments):
     if "format" not in options and "Format" not in options:
         tables.from_environment("squeue", options, {"FORMAT": "format", "FORMAT2": "Format"})
     tables.from_environment("squeue", options, VARIABLES)
-    if "json" in options:
+    if "json" in options or "yaml" in options:
         from . import json_form
         return json_form.show_jobs(chosen({"states": "all", "states*": ["all"], **options}))
     every = tables.seconds_of("squeue", options)
