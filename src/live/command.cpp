@@ -7,6 +7,7 @@
 
 #include "core/base/codec.hpp"
 #include "core/knowledge/fingerprint.hpp"
+#include "core/text/text.hpp"
 #include "core/text/words.hpp"
 #include "live/sessions.hpp"
 #include "live/telling_words.hpp"
@@ -99,28 +100,12 @@ void get_attach(ByteReader& in, std::optional<shim::Attach>& attach) {
   codec::get(in, attach->columns);
 }
 
-bool needs_quotes(std::string_view word) {
-  if (word.empty()) return true;
-  for (const char c : word) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       std::string_view("_-./=:,@%+").find(c) != std::string_view::npos ||
-                       static_cast<unsigned char>(c) >= 0x80;
-    if (!plain) return true;
-  }
-  return false;
-}
-
-std::string shell_quoted(std::string_view word) {
-  if (!needs_quotes(word)) return std::string(word);
-  std::string text = "'";
-  for (const char c : word) {
-    if (c == '\'') {
-      text += "'\\''";
-    } else {
-      text += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
-    }
-  }
-  return text + "'";
+/// A word of a line for lists.
+std::string in_one_line(std::string_view word) {
+  std::string text(word);
+  std::ranges::replace_if(
+      text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
+  return shell_quoted(text);
 }
 
 /// Not in the middle of a UTF-8 sequence.
@@ -343,7 +328,7 @@ std::string command_line(const std::vector<std::string>& arguments, std::size_t 
   for (const std::string& word : arguments) {
     if (text.size() > most) break;
     if (!text.empty()) text += ' ';
-    text += shell_quoted(word);
+    text += in_one_line(word);
   }
   cut(text, most);
   return text;

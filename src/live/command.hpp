@@ -104,6 +104,10 @@ Expected<void> append_words(std::vector<std::string>& words, std::string_view pa
 /// The variable with which a job allows its charge to fall, in what was submitted.
 inline constexpr const char* kShrinkAllowed = "BERTH_VRAM_SHRINK=1";
 
+/// How the variables begin that have the points of a sweep for its tasks, in what was submitted:
+/// `BERTH_POINT_3=lr=0.1`.
+inline constexpr std::string_view kPoint = "BERTH_POINT_";
+
 /// The program that a command runs: the same for commands of one user that do the same work in the
 /// same time (telling_words.hpp); 0 if the words do not say what is run (sessions.hpp). Of the
 /// environment nothing counts that note_programs() was not told. Of long arguments those after the

@@ -3,19 +3,34 @@
 #include <utility>
 
 #include "core/knowledge/memory_estimate.hpp"
+#include "core/text/points.hpp"
 
 namespace berth::live {
 
 namespace {
 
 /// `train[3]`, after the program for an array without a name.
-std::string task_name(const Submission& submission, std::int64_t task) {
+std::string name_in(const Submission& submission, std::size_t index) {
   std::string name = submission.name;
   if (name.empty()) {
     const std::string& program = submission.command.arguments.front();
     name = program.substr(program.rfind('/') + 1);  // npos + 1 is 0
   }
-  return name + "[" + std::to_string(task) + "]";
+  return task_name(name, submission.tasks[index],
+                   submission.points.empty() ? "" : submission.points[index]);
+}
+
+/// The line of a sweep's task for lists.
+std::string line_in(const Submission& submission, std::size_t index) {
+  constexpr std::size_t kEnough = 200;
+  const Point point = parse_point(submission.points[index]).value_or(Point());
+  std::vector<std::string> words;
+  std::size_t size = 0;
+  for (const std::string& word : submission.command.arguments) {
+    if (size > kEnough) break;  // more would be cut
+    size += words.emplace_back(filled(word, point)).size() + 1;
+  }
+  return command_line(words);
 }
 
 /// With its words, those too that were not stored before.
@@ -127,11 +142,12 @@ Expected<void> add_jobs(journal::Store& store, const Learning& learning, const A
       place.first = first;
       place.task = submission.tasks[i];
       place.tasks = static_cast<std::int32_t>(jobs);
-      name = task_name(submission, place.task);
+      name = name_in(submission, i);
       spec.vram_estimate = learning.memory_of(submission, i);
     }
     // One copy: the jobs that it waits for may be thousands.
     journal::JobRow row{.job = id, .spec = {}, .submitted = now, .name = name, .command = line};
+    if (!submission.points.empty()) row.command = line_in(submission, i);
     row.spec = i + 1 < end ? spec : std::move(spec);
     if (const auto added = store.add_job(row); !added) return added;
     inputs.emplace_back(Submitted{id, std::move(row.spec), submission.held});

@@ -65,6 +65,9 @@ struct Submission {
   /// Its numbers in an array: one job for each. None: one job. How many may be at once is in
   /// `spec.conditions`.
   std::vector<std::int64_t> tasks = {};
+  /// Of a sweep: what stands behind the name of each task (core/text/points.hpp), as many as tasks.
+  /// The variables kPoint have them too.
+  std::vector<std::string> points = {};
   /// How many of these the steps before took (tasks_in_step()); then `id` is that of the first.
   std::size_t arrived = 0;
   /// As asked, before they are found and stand in `spec.conditions`.

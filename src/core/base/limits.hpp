@@ -41,6 +41,7 @@ inline constexpr JobId kLastJob{std::uint64_t{1} << 40};
 inline constexpr std::size_t kMostDependencies = 4096;
 inline constexpr std::int32_t kMostTasks = 4096;
 inline constexpr std::int64_t kMostTask = 1'000'000'000;  ///< The number of one.
+inline constexpr std::size_t kMostParameters = 64;        ///< Of a sweep.
 /// Of the jobs of an array together: each of them has its own list.
 inline constexpr std::size_t kMostDependenciesOfArray = std::size_t{1} << 14;
 /// Of one user's jobs together: when what they wait for ends, each of them is looked at.
@@ -50,6 +51,8 @@ inline constexpr std::int64_t kMostDependenciesOfUser = std::int64_t{1} << 17;
 
 inline constexpr std::size_t kMostName = 256;  ///< Also of a reason.
 inline constexpr std::size_t kMostLabel = 64;  ///< Of a group, of a model.
+/// Of one job of a sweep: its parameters with their values, as its name has them.
+inline constexpr std::size_t kMostPoint = 4096;
 inline constexpr std::size_t kMostUnique = 128;
 inline constexpr std::size_t kMostComment = 1024;
 /// What tells a program beside its command, each with its NUL.

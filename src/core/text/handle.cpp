@@ -6,6 +6,7 @@
 
 #include "core/base/limits.hpp"
 #include "core/text/amounts.hpp"
+#include "core/text/points.hpp"
 #include "core/view.hpp"
 
 namespace berth {
@@ -177,8 +178,13 @@ bool is_like(std::string_view text, std::string_view pattern) {
 }
 
 std::string_view array_name(std::string_view name, const ArrayPlace& place) {
-  const std::string suffix = "[" + std::to_string(place.task) + "]";
-  if (place.tasks > 0 && name.ends_with(suffix)) name.remove_suffix(suffix.size());
+  const std::string suffix = task_name("", place.task, "");
+  if (place.tasks == 0) return name;
+  if (name.ends_with(suffix)) return name.substr(0, name.size() - suffix.size());
+  for (std::size_t at = name.find(suffix); at != name.npos; at = name.find(suffix, at + 1)) {
+    const std::string_view behind = name.substr(at + suffix.size());
+    if (behind.starts_with(' ') && parse_point(behind.substr(1))) return name.substr(0, at);
+  }
   return name;
 }
 

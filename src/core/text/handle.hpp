@@ -83,7 +83,8 @@ std::string handle_of(JobId job, const ArrayPlace& place);
 /// True if the text is like the pattern: `*` stands for any characters, `?` for one.
 bool is_like(std::string_view text, std::string_view pattern);
 
-/// The name of an array, of which `name` is a task's: `train` of `train[5]`.
+/// The name of an array, of which `name` is a task's: `train` of `train[5]`, and of
+/// `train[5] lr=0.1` (points.hpp).
 std::string_view array_name(std::string_view name, const ArrayPlace& place);
 
 }  // namespace berth

@@ -37,7 +37,19 @@ std::string micros_text(std::int64_t micros) {
   return sign + fixed_point(size / 1'000'000, size % 1'000'000, 6);
 }
 
+bool is_plain_for_shell(char c) {
+  return is_letter(c) || is_digit(c) || std::string_view("_-./=:,@%+").contains(c) ||
+         static_cast<unsigned char>(c) >= 0x80;
+}
+
 }  // namespace
+
+std::string shell_quoted(std::string_view word) {
+  if (!word.empty() && std::ranges::all_of(word, is_plain_for_shell)) return std::string(word);
+  std::string text = "'";
+  for (const char c : word) c == '\'' ? text += "'\\''" : text += c;
+  return text + "'";
+}
 
 std::string to_text(Bytes bytes) {
   constexpr std::array units = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "core/base/time.hpp"
 #include "core/base/units.hpp"
@@ -14,6 +15,9 @@ constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 constexpr bool is_letter(char c) { return is_upper(c) || (c >= 'a' && c <= 'z'); }
 constexpr char lowered(char c) { return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
+
+/// One word for a shell: in quotes where it needs them, `train.py`, `'two words'`.
+std::string shell_quoted(std::string_view word);
 
 /// `24 GiB`, `1.5 GiB`, `300 MiB`, `17 B`: three significant digits at most, powers of 1024.
 std::string to_text(Bytes bytes);

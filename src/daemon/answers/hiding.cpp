@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "core/text/handle.hpp"
+#include "core/text/points.hpp"
 #include "daemon/limits/idle.hpp"
 #include "live/command.hpp"
 #include "live/conductor.hpp"
@@ -21,6 +23,11 @@ constexpr auto kOfBerthd = std::to_array<std::string_view>(
 
 std::string Sight::command(const std::string& line) const {
   return sees_all_ ? line : live::program_alone(line);
+}
+
+std::string Sight::name(const std::string& text, const ArrayPlace& place) const {
+  if (sees_all_ || point_of(text, place).empty()) return text;
+  return task_name(array_name(text, place), place.task, "");
 }
 
 std::string Sight::note(const std::string& text) const {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/base/ids.hpp"
+#include "core/conditions.hpp"
 #include "daemon/settings/roles.hpp"
 
 namespace berth::daemon {
@@ -18,6 +19,8 @@ class Sight {
   bool sees_words() const { return sees_all_; }
   /// A command line, or its program alone.
   std::string command(const std::string& line) const;
+  /// A job's name, without the values of a sweep's parameters where words are hidden.
+  std::string name(const std::string& text, const ArrayPlace& place) const;
   /// A note, unless it can name what the user named: a program, a folder, a file. What berthd
   /// itself did to a job is no secret of its user's.
   std::string note(const std::string& text) const;

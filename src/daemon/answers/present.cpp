@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/admission.hpp"
+#include "core/text/points.hpp"
 #include "core/text/text.hpp"
 #include "core/text/words.hpp"
 #include "daemon/answers/hiding.hpp"
@@ -248,12 +249,15 @@ std::optional<Presenter::LongCommand> Presenter::long_command(JobId id,
   const auto blob = keeper_.store().blob((*row)->spec.command);
   auto command = blob ? live::decode_command(*blob) : std::unexpected(blob.error());
   if (!command || command->more_arguments.empty()) return std::nullopt;
-  LongCommand found{.json = "", .more = std::move(command->more_arguments)};
+  LongCommand found{.json = "",
+                    .more = std::move(command->more_arguments),
+                    .point = point_of((*row)->name, (*row)->spec.conditions->array)};
   std::size_t size = std::size_t{64} << 10;  // and the rest of the details
   for (const BlobId part : found.more) {
     size += static_cast<std::size_t>(keeper_.store().blob_size(part).value_or(Bytes(0)).raw());
   }
   found.json.reserve(size);  // so that it is never copied
+  fill(command->arguments, found.point);
   found.json = to_body({{"command", command->arguments}});
   found.json.resize(found.json.size() - 2);  // `]}`
   return found;
@@ -275,7 +279,10 @@ Expected<std::string> Presenter::detail(JobId id, const Viewer& viewer,
   if (!energies) return std::unexpected(energies.error());
   Json json;
   Json damaged = Json::array();
-  const auto command = blob ? live::decode_command(*blob) : std::unexpected(blob.error());
+  auto command = blob ? live::decode_command(*blob) : std::unexpected(blob.error());
+  if (command) {
+    fill(command->arguments, point_of((*row)->name, (*row)->spec.conditions->array));
+  }
   const Sight sight((*row)->spec.user, viewer);
   if (command && !sight.sees_words()) {
     json["command"] = {sight.command(live::command_line(command->arguments))};
@@ -382,8 +389,9 @@ Json Presenter::tenants(GpuId gpu, const Viewer& viewer) {
       if (use != told->tenants.end()) used = use->bytes.raw();
     }
     const auto row = keeper_.store().job(id);
-    std::string name = row && *row ? (*row)->name : "";
-    if (row && *row && name.empty()) name = Sight(job.spec.user, viewer).command((*row)->command);
+    const Sight sight(job.spec.user, viewer);
+    std::string name = row && *row ? sight.name((*row)->name, (*row)->spec.conditions->array) : "";
+    if (row && *row && name.empty()) name = sight.command((*row)->command);
     list.push_back({{"job", id.value()},
                     {"name", name},
                     {"utilisation_percent", busy_json(watcher_.latest(gpu), id)},
@@ -392,7 +400,7 @@ Json Presenter::tenants(GpuId gpu, const Viewer& viewer) {
                     {"used_bytes", used}});
     const ArrayPlace& place = job.spec.conditions->array;
     if (array_of(id, place)) list.back()["handle"] = handle_of(id, place);
-    const std::string note = Sight(job.spec.user, viewer).note(keeper_.note_of(id));
+    const std::string note = sight.note(keeper_.note_of(id));
     if (!note.empty()) list.back()["note"] = note;
   }
   return list;

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/base/error.hpp"
+#include "core/text/points.hpp"
 #include "daemon/answers/row.hpp"
 #include "daemon/attempts/container.hpp"
 #include "daemon/limits/device_files.hpp"
@@ -61,6 +62,7 @@ class Presenter {
   struct LongCommand {
     std::string json;  ///< `{"command":["a"`.
     std::vector<BlobId> more;
+    Point point;  ///< Of a task of a sweep.
   };
   /// Nothing for a usual one, and where the viewer may not see it.
   std::optional<LongCommand> long_command(JobId id, const Viewer& viewer) const;

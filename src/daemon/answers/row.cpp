@@ -6,6 +6,7 @@
 #include <span>
 
 #include "core/text/job_fields.hpp"
+#include "core/text/points.hpp"
 #include "core/text/saving_text.hpp"
 #include "core/text/words.hpp"
 #include "daemon/answers/hiding.hpp"
@@ -125,6 +126,18 @@ void add_request(JsonObject& json, const JobSpec& spec, const Sight& sight) {
   const bool is_learned = gpu.vram == Bytes(0) && spec.vram_estimate > Bytes(0);
   if (is_learned) json.integer("vram_learned_bytes", spec.vram_estimate.raw());
   if (!spec.conditions.is_default()) add_conditions(json, *spec.conditions, sight);
+}
+
+/// What a sweep gives to this task of it.
+void add_parameters(JsonObject& json, const journal::JobRow& row, const Sight& sight) {
+  const ArrayPlace& place = row.spec.conditions->array;
+  const Point point = sight.sees_words() ? point_of(row.name, place) : Point();
+  if (point.empty()) return;
+  std::string list;
+  JsonObject values(list);
+  for (const Parameter& one : point) values.text(one.name, one.value);
+  values.close();
+  json.raw("parameters", list);
 }
 
 /// Of a task of an array. Its number alone is, for the first one, that of the whole array.
@@ -369,7 +382,7 @@ void append_row(std::string& out, const journal::JobRow& row, const RowTexts& te
                                    : Reasons::Text{};
   JsonObject json(out);
   json.integer("id", static_cast<std::int64_t>(row.job.value()))
-      .text("name", row.name)
+      .text("name", sight.name(row.name, row.spec.conditions->array))
       .text("state", state_word(row, job))
       .text("reason", reason.full)
       .text("reason_brief", reason.brief)
@@ -386,6 +399,7 @@ void append_row(std::string& out, const journal::JobRow& row, const RowTexts& te
   const JobSpec& spec = job != nullptr ? job->spec : row.spec;
   add_request(json, spec, sight);
   add_array_place(json, row.job, spec.conditions->array);
+  add_parameters(json, row, sight);
   if (job != nullptr && live::surplus_of(*job) > Bytes(0)) {
     json.integer("surplus_bytes", live::surplus_of(*job).raw());
   }
@@ -416,7 +430,7 @@ void append_brief_row(std::string& out, const journal::JobRow& row, const RowTex
   JsonObject json(out);
   json.integer("id", static_cast<std::int64_t>(row.job.value()));
   row.name.empty() ? json.text("command_line", sight.command(row.command))
-                   : json.text("name", row.name);
+                   : json.text("name", sight.name(row.name, row.spec.conditions->array));
   json.text("state", state_word(row, job))
       .integer("user", row.spec.user.value())
       .text("user_name", names.of(row.spec.user.value()))

@@ -125,8 +125,9 @@ struct LongWords {
 Expected<bool> append_arguments(const Daemon& daemon, LongWords& words) {
   while (words.at < words.command.more.size()) {
     const auto blob = daemon.keeper().store().blob(words.command.more[words.at++]);
-    const auto list = blob ? live::decode_environment(*blob) : std::unexpected(blob.error());
+    auto list = blob ? live::decode_environment(*blob) : std::unexpected(blob.error());
     if (!list) return std::unexpected(list.error());
+    fill(*list, words.command.point);
     for (const std::string& word : *list) {
       words.command.json += ',';
       append_json(words.command.json, word);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/text/file_pattern.hpp"
+#include "core/text/points.hpp"
 #include "daemon/attempts/hints.hpp"
 #include "daemon/attempts/launcher.hpp"
 #include "daemon/machine/slurm_variables.hpp"
@@ -127,8 +128,23 @@ Variables hints_for(const live::Assignment& assigned, const Machine& machine) {
   return memory_hints(gpu.vram, smallest);
 }
 
+/// The parameters of a task of a sweep, which its environment had among those of all tasks.
+Point take_point(const live::Assignment& assigned) {
+  const auto is_of_sweep = [](const std::string& variable) {
+    return variable.starts_with(live::kPoint);
+  };
+  const ArrayPlace& array = assigned.job.spec.conditions->array;
+  const std::string own = std::string(live::kPoint) + std::to_string(array.task) + "=";
+  const auto found = std::ranges::find_if(
+      assigned.environment, [&](const std::string& one) { return one.starts_with(own); });
+  const bool is_there = array.tasks > 0 && found != assigned.environment.end();
+  const std::string text = is_there ? found->substr(own.size()) : "";
+  std::erase_if(assigned.environment, is_of_sweep);
+  return parse_point(text).value_or(Point());
+}
+
 std::vector<std::string> environment_of(const live::Assignment& assigned, const Options& options,
-                                        const Machine& machine) {
+                                        const Machine& machine, const Point& point) {
   Environment environment(without_repeats(std::move(assigned.environment)));
   for (const auto& [name, value] : machine.environment) {
     if (name == "LD_LIBRARY_PATH") {
@@ -157,6 +173,7 @@ std::vector<std::string> environment_of(const live::Assignment& assigned, const 
     environment.set("SLURM_ARRAY_TASK_ID", task);
     environment.set("SLURM_ARRAY_TASK_COUNT", std::to_string(array.tasks));
   }
+  for (const Parameter& one : point) environment.set("BERTH_PARAM_" + one.name, one.value);
   const Bytes vram = assigned.job.spec.request.gpu.vram;
   if (vram != Bytes(0)) environment.set("BERTH_VRAM_BYTES", std::to_string(vram.raw()));
   // What a server of MPS holds its clients to; nothing reads them where there is none.
@@ -229,7 +246,9 @@ shim::Order order_of(const live::Assignment& assigned, const Options& options,
   order.job = assigned.job.id;
   order.attempt = assigned.attempt;
   order.arguments = std::move(assigned.command.arguments);
-  order.environment = environment_of(assigned, options, machine);
+  const Point point = take_point(assigned);
+  fill(order.arguments, point);
+  order.environment = environment_of(assigned, options, machine, point);
   order.directory = command.directory;
   order.user = command.owner.user;
   order.group = command.owner.group;

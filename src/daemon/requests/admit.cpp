@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/base/limits.hpp"
+#include "core/text/points.hpp"
 #include "core/text/text.hpp"
 #include "core/text/words.hpp"
 #include "daemon/daemon.hpp"
@@ -88,6 +89,57 @@ Expected<void> check_words(const JobFields& fields) {
   return check_bytes("command and environment", size, limits::kMostWords);
 }
 
+/// One value for each parameter, and a point for each task.
+Expected<void> check_points(const JobFields& fields) {
+  const auto& [names, points] = std::tie(fields.parameters, fields.points);
+  if (names.empty() && points.empty()) return {};
+  if (names.empty()) return wrong("parameters", "is missing: points have values of these");
+  if (points.empty()) return wrong("points", "is missing: values of the parameters");
+  if (fields.job.tasks.size() != points.size()) {
+    return wrong("points", std::to_string(points.size()) + ", array has " +
+                               std::to_string(fields.job.tasks.size()) + " numbers");
+  }
+  std::size_t names_size = 0;
+  for (const std::string& name : names) names_size += name.size() + 2;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const std::string key = "points[" + std::to_string(i) + "]";
+    if (points[i].size() != names.size()) {
+      return wrong(key, std::to_string(points[i].size()) + " values, parameters are " +
+                            std::to_string(names.size()));
+    }
+    std::size_t size = names_size;
+    for (const std::string& value : points[i]) size += shell_quoted(value).size();
+    if (auto done = check_bytes(key, size, limits::kMostPoint); !done) return done;
+  }
+  return {};
+}
+
+/// What stands in the command's braces is a parameter, and no task's command is too long.
+Expected<void> check_placeholders(const JobFields& fields) {
+  if (fields.parameters.empty()) return {};
+  const std::vector<std::string>& words = fields.job.command.arguments;
+  if (const std::string fault = fault_of_placeholders(words, fields.parameters); !fault.empty()) {
+    return wrong("command", fault);
+  }
+  std::size_t count = 0;
+  std::size_t size = 0;
+  for (const std::string& word : words) {
+    size += word.size();
+    count += placeholders(word).size();
+  }
+  std::size_t longest = 0;
+  std::size_t all = 0;
+  for (const std::vector<std::string>& values : fields.points) {
+    for (const std::string& value : values) {
+      longest = std::max(longest, value.size());
+      all += value.size() + limits::kMostLabel;
+    }
+  }
+  const auto done = check_bytes("points", all, limits::kMostWords);
+  return done ? check_bytes("command with its values", size + count * longest, limits::kMostWords)
+              : done;
+}
+
 Expected<void> check_without_gpus(const JobFields& fields) {
   const GpuRequest& gpu = fields.job.spec.request.gpu;
   if (gpu.count != GpuCount(0)) return {};
@@ -105,6 +157,7 @@ Expected<void> check_unique(const JobFields& fields) {
 
 Expected<void> check_attended(const JobFields& fields) {
   if (!fields.job.command.attach) return {};
+  if (!fields.points.empty()) return wrong("points", "with attach, which is of one job");
   if (!fields.job.tasks.empty()) return wrong("array", "with attach, which is of one job");
   if (!fields.job.spec.conditions->unique.empty()) {
     return wrong("unique", "with attach: there would be nothing to attend");
@@ -138,8 +191,9 @@ Expected<void> check_sharing(const JobFields& fields) {
 }
 
 constexpr auto kOfFields = std::to_array<FieldsCheck>(
-    {check_warning, check_notice, check_command, check_variables, check_words, check_without_gpus,
-     check_unique, check_attended, check_indices, check_clients, check_sharing});
+    {check_warning, check_notice, check_command, check_variables, check_words, check_points,
+     check_placeholders, check_without_gpus, check_unique, check_attended, check_indices,
+     check_clients, check_sharing});
 
 // ---- The GPUs of this machine ----------------------------------------------------------------
 
@@ -398,7 +452,11 @@ Expected<void> change_rest(Updating& update) {
   Updated& updated = update.updated;
   const ArrayPlace& array = job.spec.conditions->array;
   if (change.has("name")) updated.name = change.said.name;
-  if (updated.name && array.tasks > 0) *updated.name += "[" + std::to_string(array.task) + "]";
+  if (updated.name && array.tasks > 0) {
+    const auto row = update.daemon.keeper().store().job(job.id);
+    const Point point = row && *row ? point_of((*row)->name, array) : Point();
+    updated.name = task_name(*updated.name, array.task, point_text(point));
+  }
   Sharing& sharing = updated.spec.request.gpu.sharing;
   if (change.has("vram_bytes") && sharing == Sharing::Alone) sharing = Sharing::Shared;
   if (change.has("share")) sharing = change.said.spec.request.gpu.sharing;

@@ -14,6 +14,7 @@
 #include "core/text/amounts.hpp"
 #include "core/text/array_text.hpp"
 #include "core/text/job_fields.hpp"
+#include "core/text/points.hpp"
 #include "core/text/saving_text.hpp"
 #include "core/text/words.hpp"
 #include "gpu/probe.hpp"
@@ -219,6 +220,56 @@ Expected<void> read_array(JobFields& fields, const JobField&, Json& value) {
   return {};
 }
 
+Expected<void> read_parameters(JobFields& fields, const JobField& field, Json& value) {
+  std::vector<std::string>& names = fields.parameters;
+  if (auto done = read_value("parameters", value, names); !done) return done;
+  if (names.empty()) return wrong("parameters", "is empty, must name 1 at least");
+  const auto most = static_cast<std::size_t>(field.range.most);
+  if (auto done = check_most("parameters", names.size(), " names", most); !done) return done;
+  for (auto name = names.begin(); name != names.end(); ++name) {
+    const std::string shown = "'" + name->substr(0, 60) + "'";
+    if (!is_parameter_name(*name) || name->size() > limits::kMostLabel) {
+      return wrong("parameters", shown + " is no name of letters, digits and _, of " +
+                                     std::to_string(limits::kMostLabel) + " bytes at most");
+    }
+    if (std::find(names.begin(), name, *name) != name) {
+      return wrong("parameters", shown + " is there twice");
+    }
+  }
+  return {};
+}
+
+/// A text, or a number as it is written.
+Expected<std::string> value_in_point(const std::string& key, Json& value) {
+  if (value.is_number()) return value.dump();
+  std::string text;
+  if (auto done = read_value(key, value, text); !done) return std::unexpected(done.error());
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  if (std::ranges::none_of(text, is_control)) return text;
+  return wrong(key, shown_json(value) + " has a control character, such as a line break");
+}
+
+Expected<void> read_points(JobFields& fields, const JobField& field, Json& value) {
+  const auto most = static_cast<std::size_t>(field.range.most);
+  if (!value.is_array() || value.empty() || value.size() > most) {
+    return wrong(
+        "points",
+        "must be a list of 1 to " + std::to_string(most) + " lists of values, is " +
+            (value.is_array() ? "one of " + std::to_string(value.size()) : shown_json(value)));
+  }
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    const std::string key = "points[" + std::to_string(i) + "]";
+    if (!value[i].is_array()) return wrong(key, "must be a list, is " + shown_json(value[i]));
+    std::vector<std::string>& values = fields.points.emplace_back();
+    for (Json& one : value[i]) {
+      auto text = value_in_point(key, one);
+      if (!text) return std::unexpected(text.error());
+      values.push_back(std::move(*text));
+    }
+  }
+  return {};
+}
+
 Expected<void> read_indices(JobFields& fields, const JobField&, Json& value) {
   if (!value.is_array() || value.empty() || value.size() > kMostInSet) {
     return wrong("gpu_indices", "must be a list of 1 to " + std::to_string(kMostInSet) +
@@ -325,7 +376,9 @@ constexpr auto kReaders = std::to_array<FieldReader>({
     {"notify_on", read_occasions},
     {"on_preempt", read_saving},
     {"output", field_in<&JobFields::job, &Submission::command, &live::Command::output>},
+    {"parameters", read_parameters},
     {"pids", field_in<&JobFields::job, &Submission::command, &live::Command::processes>},
+    {"points", read_points},
     {"program_words", read_program_words},
     {"requeue_on", read_codes},
     {"share", read_share},

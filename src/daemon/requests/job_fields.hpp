@@ -26,6 +26,8 @@ struct JobFields {
   std::optional<Duration> warn_before = {};
   live::Notice notice = {};
   live::MoreOfProgram program = {};
+  std::vector<std::string> parameters = {};
+  std::vector<std::vector<std::string>> points = {};  ///< Values of these, for each task.
   std::optional<bool> exclusive = {};
   std::optional<Sharing> sharing = {};  ///< As `share` says.
   std::optional<bool> suspend = {};

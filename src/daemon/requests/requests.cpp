@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "core/base/limits.hpp"
+#include "core/base/sha256.hpp"
 #include "core/text/job_fields.hpp"
+#include "core/text/points.hpp"
 #include "daemon/machine/order.hpp"
 #include "daemon/requests/admit.hpp"
 #include "daemon/requests/job_fields.hpp"
@@ -41,6 +43,9 @@ void fill_in(JobFields& fields, const Json& said, const JobDefaults& defaults) {
   GpuRequest& gpu = job.spec.request.gpu;
   const GpuCount indices(std::ssize(job.gpu_indices));
   if (indices > GpuCount(0) && !said.contains("gpus")) gpu.count = indices;
+  for (std::size_t i = 0; !said.contains("array") && i < fields.points.size(); ++i) {
+    job.tasks.push_back(static_cast<std::int64_t>(i + 1));
+  }
   if (gpu.max > GpuCount(0) && gpu.min == GpuCount(0)) gpu.min = gpu.count;
   if (gpu.min > GpuCount(0) && gpu.max == GpuCount(0)) gpu.max = gpu.count;
   gpu.sharing = sharing_of(fields, defaults);
@@ -58,12 +63,31 @@ std::string original_of(const std::vector<std::string>& environment) {
   return found == environment.end() ? "" : found->substr(kName.size());
 }
 
+/// Sweeps with other values are other programs, as what a task needs is learned by its number.
+/// Requires: check_points().
+void set_points(JobFields& fields) {
+  std::string all;
+  for (const std::vector<std::string>& values : fields.points) {
+    Point point;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      point.push_back({.name = fields.parameters[i], .value = values[i]});
+    }
+    all += fields.job.points.emplace_back(point_text(point)) + "\n";
+  }
+  if (!all.empty()) fields.program.words.push_back("points=" + sha256(all));
+}
+
 void set_environment(live::Submission& job, std::vector<std::string> variables,
                      const JobDefaults& defaults) {
   shim::drop_inherited(variables);
   std::erase_if(variables, [](const std::string& variable) {
-    return variable.starts_with(kShare) || variable.starts_with("BERTH_VRAM_SHRINK=");
+    return variable.starts_with(kShare) || variable.starts_with(live::kPoint) ||
+           variable.starts_with("BERTH_VRAM_SHRINK=");
   });
+  for (std::size_t i = 0; i < job.points.size(); ++i) {
+    variables.push_back(std::string(live::kPoint) + std::to_string(job.tasks[i]) + "=" +
+                        job.points[i]);
+  }
   live::Words environment = live::variables_in_parts(std::move(variables));
   const bool allowed_by_default = defaults.shrinks.contains(job.spec.user);
   if (job.vram_shrink.value_or(allowed_by_default)) {
@@ -100,6 +124,7 @@ Expected<live::Submission> parse_submission(std::string_view body, const http::P
   }
   job.spec.user = UserId(peer.user);
   job.command.owner = {peer.user, peer.group, peer.groups};
+  set_points(fields);
   if (!job.command.snapshot.empty()) fields.program.directory = original_of(fields.environment);
   live::note_programs(job.command, fields.program);
   set_environment(job, std::move(fields.environment), defaults);
