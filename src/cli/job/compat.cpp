@@ -23,6 +23,7 @@ bool is_number(std::string_view text) {
 /// What becomes of an option.
 enum class As : std::uint8_t {
   Option,   ///< The option `here`, with its value if it has one.
+  Each,     ///< The same, as often as it is said.
   Drop,     ///< Nothing: it is so anyway, or does no harm.
   Refuse,   ///< Refused with `here` as what to say.
   Verb,     ///< Not a submission: the verb `here`, of the job that is its value.
@@ -114,7 +115,8 @@ constexpr auto kGbatch = std::to_array<Rule>({
     {"--conda-env", true, As::Option, kConda},
     {"-c", true, As::Option, kConda},
     {"--max-retries", true, As::Refuse, "say berth submit --requeue-on exit:CODE"},
-    {"--param", true, As::Refuse, "say --array 1-100; the command sees BERTH_ARRAY_TASK_ID"},
+    {"--param", true, As::Each, "--param"},
+    {"--param-file", true, As::Option, "--param-file"},
     {"--dry-run", false, As::Option, "--dry-run"},
 });
 
@@ -222,6 +224,9 @@ class Reader {
       case As::Last:
         made_.after_last = here;
         return {};
+      case As::Each:
+        options_.push_back({here, value});
+        return {};
       case As::Option:
       case As::Minutes:
         break;
@@ -287,6 +292,7 @@ class Reader {
     }
     const std::string conda = take_out(kConda);
     const std::string at_once = take_out(kTasksAtOnce);
+    if (has("--param") && !at_once.empty()) set({"--at-once", at_once});
     if (std::string array = take_out("--array"); !array.empty()) {
       set({"--array", array + (at_once.empty() ? "" : "%" + at_once)});
     }

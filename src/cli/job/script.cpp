@@ -246,6 +246,12 @@ void fill_in(JobOptions& into, JobOptions from) {
   }
   into.environment.insert(into.environment.begin(), from.environment.begin(),
                           from.environment.end());
+  for (auto param = from.params.rbegin(); param != from.params.rend(); ++param) {
+    const std::string_view name = std::string_view(*param).substr(0, param->find('=') + 1);
+    const bool is_said = std::ranges::any_of(
+        into.params, [&](const std::string& one) { return one.starts_with(name); });
+    if (!is_said) into.params.insert(into.params.begin(), *param);
+  }
   into.exclusive = into.exclusive || from.exclusive;
   into.hold = into.hold || from.hold;
 }

@@ -23,6 +23,7 @@
 #include "cli/job/output_pattern.hpp"
 #include "cli/job/program_words.hpp"
 #include "cli/job/script.hpp"
+#include "cli/job/sweep.hpp"
 #include "cli/print/amounts.hpp"
 #include "cli/print/json.hpp"
 #include "cli/print/option_words.hpp"
@@ -34,6 +35,7 @@
 #include "core/text/array_text.hpp"
 #include "core/text/handle.hpp"
 #include "core/text/job_fields.hpp"
+#include "core/text/points.hpp"
 #include "core/text/saving_text.hpp"
 #include "core/text/words.hpp"
 #include "shim/inherited.hpp"
@@ -391,6 +393,40 @@ std::string name_of_job(const JobOptions& options, const JobOptions& typed) {
   return program.substr(program.rfind('/') + 1);
 }
 
+/// An array, with a point for each task.
+Expected<void> take_sweep(Json& body, const JobOptions& options, const Sweep& sweep) {
+  const auto& at_once = options["--at-once"];
+  if (sweep.names.empty() && !at_once) return {};
+  if (sweep.names.empty()) {
+    return refuse("--at-once", *at_once,
+                  "is for --param, --param-file and --lines; of an array say --array 1-100%8");
+  }
+  if (options["--array"]) {
+    return refuse("--array", *options["--array"],
+                  "with a sweep, which numbers its jobs by itself; for some at once say "
+                  "--at-once N");
+  }
+  const auto most = at_once ? parse_count(*at_once, limits::kMostTasks) : Expected<std::int64_t>(1);
+  if (!most || *most == 0) {
+    return refuse("--at-once", *at_once,
+                  "is no number from 1 to " + std::to_string(limits::kMostTasks));
+  }
+  body["parameters"] = sweep.names;
+  body["points"] = sweep.points;
+  body["array"] = "1-" + std::to_string(sweep.points.size()) + (at_once ? "%" + *at_once : "");
+  return {};
+}
+
+/// The command of a sweep's first job.
+std::vector<std::string> first_command(std::vector<std::string> command, const Sweep& sweep) {
+  Point point;
+  for (std::size_t i = 0; i < sweep.names.size(); ++i) {
+    point.push_back({.name = sweep.names[i], .value = sweep.points.front()[i]});
+  }
+  fill(command, point);
+  return command;
+}
+
 std::optional<Error> unfit_word(const std::vector<std::string>& command) {
   for (std::size_t i = 0; i < command.size(); ++i) {
     if (is_utf8(command[i])) continue;
@@ -461,6 +497,32 @@ std::optional<int> gpus_of(const JobOptions& options) {
   return is_whole ? std::optional(number) : std::nullopt;
 }
 
+/// One value each, so that the command's words are not taken for more of them.
+CLI::Option* add_list(CLI::App& verb, std::vector<std::string>& target, const char* name) {
+  return verb.add_option(name, target)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
+}
+
+void add_sweep_options(CLI::App& verb, JobOptions& options) {
+  constexpr auto kGroup = FieldGroup::When;
+  add_list(verb, options.params, "--param")
+      ->description(
+          "One job for each value, for all combinations of several: lr=0.1,0.01, "
+          "seed=1-5; {lr} in the command, and $BERTH_PARAM_lr.")
+      ->type_name("NAME=VALUES")
+      ->group(title_of(kGroup));
+  const auto option = [&](const char* name, const char* type, const char* help) {
+    add_value(verb, options, {.name = name, .type = type, .group = kGroup}, help);
+  };
+  option("--param-file", "FILE",
+         "One job for each row of a CSV file, or - for standard input; its first row has the "
+         "names.");
+  option("--lines", "FILE", "One job for each line of the file, or of -: a command for bash.");
+  option("--at-once", "N", "Most jobs of these three that wait for a place or run at once.");
+}
+
 }  // namespace
 
 void add_job_options(CLI::App& verb, JobOptions& options) {
@@ -478,13 +540,10 @@ void add_job_options(CLI::App& verb, JobOptions& options) {
   option(FieldGroup::When, "--after-any", "JOBS", "Start once these have ended.");
   option(FieldGroup::When, "--after-notok", "JOBS", "Start once these have ended, not well.");
 
-  // One value each, so that the command's words are not taken for more of them.
-  verb.add_option("--env", options.environment, "A variable; NAME alone must be set here.")
+  add_list(verb, options.environment, "--env")
+      ->description("A variable; NAME alone must be set here.")
       ->type_name("NAME=VALUE")
-      ->group(title_of(FieldGroup::Runs))
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->allow_extra_args(false);
+      ->group(title_of(FieldGroup::Runs));
   option(FieldGroup::Runs, "--cwd", "DIR", "Working directory. [here]");
   verb.add_flag("--snapshot{.}", options["--snapshot"],
                 "Run in a copy of the code made now: of the git work tree or --snapshot=DIR.")
@@ -504,6 +563,7 @@ void add_job_options(CLI::App& verb, JobOptions& options) {
 
 void add_submit_options(CLI::App& verb, JobOptions& options) {
   add_fields(verb, options, FieldGroup::When, FieldVerbs::Submit);
+  add_sweep_options(verb, options);
   add_switch(verb, options.hold, "held", FieldGroup::When);
   add_fields(verb, options, FieldGroup::Tells, FieldVerbs::Submit);
 }
@@ -586,8 +646,13 @@ Expected<Submission> submission_of(const JobOptions& typed, const Caller& caller
             {.command = options.command, .directory = *directory, .gpus = gpus_of(options)}),
         std::back_inserter(made.warnings));
   }
+  const auto sweep = sweep_of(options);
+  if (!sweep) return std::unexpected(sweep.error());
+  auto done = take_sweep(made.body, options, *sweep);
+  if (done && !sweep->names.empty()) done = check_use(*sweep, options.command, *directory);
+  if (!done) return std::unexpected(done.error());
   auto foreseen = look_ahead({.directory = *directory,
-                              .command = options.command,
+                              .command = first_command(options.command, *sweep),
                               .output = options["--output"].value_or(""),
                               .environment = environment,
                               .is_typed = options.command == typed.command});

@@ -24,6 +24,7 @@ struct JobOptions {
   /// Those with one value, by their names (`--vram`); nothing for one that was not typed.
   std::map<std::string_view, std::optional<std::string>> typed;
   std::vector<std::string> environment;
+  std::vector<std::string> params;  ///< `lr=0.1,0.01`, of a sweep.
   bool exclusive = false;
   bool hold = false;
   std::vector<std::string> command;
@@ -37,7 +38,8 @@ struct JobOptions {
 /// no option.
 void add_job_options(CLI::App& verb, JobOptions& options);
 
-/// Those of jobs that nobody waits for: a time to begin, an array, a file for the output, a hold.
+/// Those of jobs that nobody waits for: a time to begin, an array, a sweep, a file for the output,
+/// a hold.
 void add_submit_options(CLI::App& verb, JobOptions& options);
 /// Those of fields that may be changed while a job waits.
 void add_update_options(CLI::App& verb, JobOptions& options);

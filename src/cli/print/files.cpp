@@ -1,5 +1,8 @@
 #include "cli/print/files.hpp"
 
+#include <sys/stat.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -23,6 +26,23 @@ bool is_plain(const std::string& path) { return path != "-" && !path.starts_with
 
 bool flushed(std::string_view text, std::FILE* file) {
   return std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0;
+}
+
+Expected<std::string> read_stream(std::FILE* file, const std::string& name, std::size_t most) {
+  std::string text;
+  struct stat status{};  // of a pipe it says nothing: the text grows as it comes
+  if (fstat(fileno(file), &status) == 0 && status.st_size > 0) {
+    text.reserve(std::min(static_cast<std::size_t>(status.st_size), most));
+  }
+  char buffer[1 << 16];
+  for (std::size_t got; (got = std::fread(buffer, 1, sizeof buffer, file)) > 0;) {
+    if (got > most - text.size()) {
+      return fail(ErrorCode::BadData, name + ": more than " + std::to_string(most) + " bytes");
+    }
+    text.append(buffer, got);
+  }
+  if (std::ferror(file) != 0) return io_error(name);
+  return text;
 }
 
 Expected<void> write_to(const std::string& path, std::string_view text, const char* mode) {
@@ -66,21 +86,10 @@ bool is_standard_output(std::string_view path) { return path == "-" || path == "
 
 Expected<std::string> read_file(const std::string& path, std::size_t most) {
   const File file(std::fopen(path.c_str(), "rb"));
-  if (!file) return io_error(path);
-  std::string text;
-  std::error_code unknown;  // of a pipe, which then grows as it comes
-  const auto size = std::filesystem::file_size(path, unknown);
-  if (!unknown && size <= most) text.reserve(static_cast<std::size_t>(size));
-  char buffer[1 << 16];
-  for (std::size_t got; (got = std::fread(buffer, 1, sizeof buffer, file.get())) > 0;) {
-    if (got > most - text.size()) {
-      return fail(ErrorCode::BadData, path + ": more than " + std::to_string(most) + " bytes");
-    }
-    text.append(buffer, got);
-  }
-  if (std::ferror(file.get()) != 0) return io_error(path);
-  return text;
+  return file ? read_stream(file.get(), path, most) : io_error(path);
 }
+
+Expected<std::string> read_input(std::size_t most) { return read_stream(stdin, "stdin", most); }
 
 std::string beginning_of(const std::string& path, std::size_t count) {
   if (std::error_code error; !std::filesystem::is_regular_file(path, error)) return "";

@@ -12,6 +12,9 @@ namespace berth::cli {
 /// Errors: Io naming the file and the system's reason; BadData for more than `most` bytes.
 Expected<std::string> read_file(const std::string& path, std::size_t most);
 
+/// Standard input up to its end. Errors: as read_file().
+Expected<std::string> read_input(std::size_t most);
+
 /// Its first bytes, at most `count`; none if it is not a plain file, which can be read only once.
 std::string beginning_of(const std::string& path, std::size_t count);
 

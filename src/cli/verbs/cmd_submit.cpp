@@ -15,11 +15,13 @@
 #include "cli/job/script.hpp"
 #include "cli/job/snapshot.hpp"
 #include "cli/job/submission.hpp"
+#include "cli/job/sweep.hpp"
 #include "cli/print/files.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/verbs.hpp"
 #include "cli/tell/job_text.hpp"
 #include "cli/tell/why_text.hpp"
+#include "core/text/points.hpp"
 
 namespace berth::cli {
 
@@ -63,28 +65,43 @@ std::string told_text(const Json& answer, Daemon& daemon) {
   return wrapped_text;
 }
 
+/// Of a sweep.
+std::vector<Point> points_of(const Json& body) {
+  std::vector<Point> points;
+  for (const Json& values : body.value("points", Json::array())) {
+    Point& point = points.emplace_back();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      point.push_back({.name = body["parameters"][i], .value = values[i]});
+    }
+  }
+  return points;
+}
+
 int try_out(const SubmitArguments& arguments, Daemon& daemon, const Json& body) {
   const auto answer = daemon.post("/v1/jobs?dry_run=true", body.dump());
   if (!answer) return report_failure(answer.error().message);
-  if (arguments.common.json) return print(json_text(*answer));
-  return print(dry_run_page(*answer, wall_now(), look_of(STDOUT_FILENO)));
+  Json told = *answer;
+  std::string list;
+  for (const Point& point : points_of(body)) {
+    list += std::to_string(told["points"].size() + 1) + "  " + point_text(point) + "\n";
+    Json values;
+    for (const Parameter& one : point) values[one.name] = one.value;
+    told["points"].push_back(std::move(values));
+  }
+  if (arguments.common.json) return print(json_text(told));
+  return print(dry_run_page(*answer, wall_now(), look_of(STDOUT_FILENO)) + list);
 }
 
 /// `berth submit <<EOF`, or `-` and the script's arguments.
 Expected<void> take_input(JobOptions& job, const Caller& caller) {
-  std::string text;
-  std::array<char, 4096> some;
-  while (const std::size_t count = std::fread(some.data(), 1, some.size(), stdin)) {
-    text.append(some.data(), count);
-    if (text.size() > kMostFile) break;
-  }
-  if (std::ferror(stdin) != 0) return fail(ErrorCode::Io, "stdin: cannot be read");
+  const auto text = read_input(kMostFile);
+  if (!text) return std::unexpected(text.error());
   std::vector<std::string> arguments = std::exchange(job.command, {});
   // In a loop that reads a list, a command that is empty by mistake must not run the list.
-  const bool is_meant = !arguments.empty() || text.starts_with("#!");
+  const bool is_meant = !arguments.empty() || text->starts_with("#!");
   if (!is_meant) return std::unexpected(command_words({}, {}).error());
   if (!arguments.empty()) arguments.erase(arguments.begin());
-  const auto warnings = take_script(job, text, arguments, caller);
+  const auto warnings = take_script(job, *text, arguments, caller);
   if (!warnings) return std::unexpected(warnings.error());
   for (const std::string& warning : *warnings) report_failure(warning);
   return {};
@@ -93,7 +110,11 @@ Expected<void> take_input(JobOptions& job, const Caller& caller) {
 int submit(SubmitArguments& arguments) {
   const auto caller = this_caller();
   if (!caller) return report_failure(caller.error().message);
-  if (arguments.job.command.empty() || arguments.job.command.front() == "-") {
+  if (arguments.job["--lines"]) {
+    if (auto taken = take_lines_option(arguments.job); !taken) {
+      return report_usage(taken.error().message);
+    }
+  } else if (arguments.job.command.empty() || arguments.job.command.front() == "-") {
     if (auto taken = take_input(arguments.job, *caller); !taken) {
       return report_usage(taken.error().message);
     }
@@ -311,12 +332,13 @@ void add_submit(CLI::App& app, Action& chosen, const FromDashes& from_dashes) {
       }
       const auto left_over = verb->remaining();
       const bool has_input = isatty(STDIN_FILENO) == 0;
+      const bool has_lines = arguments->job["--lines"].has_value();
       const bool names_none = left_over.empty() && from_dashes.empty();
       if (!left_over.empty() && left_over.front() == "-") {
         arguments->job.command = left_over;
         arguments->job.command.insert(arguments->job.command.end(), from_dashes.begin(),
                                       from_dashes.end());
-      } else if (!names_none || !has_input) {
+      } else if (!names_none || !(has_input || has_lines)) {
         auto words = command_words(left_over, from_dashes);
         if (!words) return report_usage(words.error().message);
         arguments->job.command = std::move(*words);

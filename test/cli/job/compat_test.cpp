@@ -109,6 +109,8 @@ TEST(Compat, JobsWithoutAnOrderAreSaidToRunAtOnce) {
 TEST(Compat, GflowsLines) {
   EXPECT_EQ(of("gbatch --gpus 1 --gpu-memory 10G --time 90 --name a python a.py --x 1"),
             "submit --gpus 1 --vram 10G --time 90min --name a -- python a.py --x 1");
+  EXPECT_EQ(of("gbatch --param lr=1,2 --param bs=8 --max-concurrent=4 python t.py {lr} {bs}"),
+            "submit --gpus 0 --param lr=1,2 --param bs=8 --at-once 4 -- python t.py {lr} {bs}");
   EXPECT_EQ(of("gbatch --array=1-10 --max-concurrent=4 --shared ./job.sh"),
             "submit --gpus 0 --array 1-10%4 -- ./job.sh");
   EXPECT_EQ(of("gbatch --depends-on 7 -t 1:30:00 --notify-email a@b true"),
