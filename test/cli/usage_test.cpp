@@ -75,8 +75,9 @@ TEST_F(UsageVerb, HistoryHasPeaksAndCsv) {
             "ID  NAME   USER  STATE   GPUS   ASKED    PEAK  WAITED    RAN  ENDED\n"
             " 8  c      ann   failed     1   whole       -      0s     1s  1970-01-01 00:01\n"
             " 9  a,\"b\"  ann   done       2  40 GiB  11 GiB   1m00s  1h00m  1970-01-01 01:02\n");
-  EXPECT_THAT(berth({"history", "--csv", "-n", "1"}).out,
-              HasSubstr("9,\"a,\"\"b\"\"\",ann,done,0,2,42949672960,11811160064,100,160,3760,\n"));
+  EXPECT_THAT(
+      berth({"history", "--csv", "-n", "1"}).out,
+      HasSubstr("9,\"a,\"\"b\"\"\",ann,done,0,2,42949672960,11811160064,100,160,3760,,3600.0\n"));
 }
 
 TEST_F(UsageVerb, HistoryHasEnergyWhereItIsKnown) {
@@ -85,7 +86,7 @@ TEST_F(UsageVerb, HistoryHasEnergyWhereItIsKnown) {
        "vram_bytes":null,"energy_joules":5400.25,"submitted_at":100,"started_at":160,
        "ended_at":3760}]})-");
   EXPECT_THAT(berth({"history"}).out, HasSubstr("  1.50 Wh  "));
-  EXPECT_THAT(berth({"history", "--csv"}).out, HasSubstr(",3760,5400.25\n"));
+  EXPECT_THAT(berth({"history", "--csv"}).out, HasSubstr(",3760,5400.25,3600.0\n"));
 }
 
 TEST(Csv, QuotesWhatNeedsIt) {

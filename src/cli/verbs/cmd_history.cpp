@@ -99,10 +99,25 @@ std::string table_of(const std::vector<Json>& jobs) {
   return table.text(look_of(STDOUT_FILENO));
 }
 
+/// Those of sweeps, each once, in the order of the jobs.
+std::vector<std::string> parameters_of(const std::vector<Json>& jobs) {
+  std::vector<std::string> names;
+  for (const Json& job : jobs) {
+    for (const auto& [name, value] : part_of(job, "parameters").items()) {
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+    }
+  }
+  return names;
+}
+
 std::string csv_of(const std::vector<Json>& jobs) {
-  std::string text =
-      csv_line({"id", "name", "user", "state", "exit_code", "gpus", "vram_bytes", "peak_bytes",
-                "submitted_at", "started_at", "ended_at", "energy_joules"});
+  std::vector<std::string> header = {"id",           "name",       "user",       "state",
+                                     "exit_code",    "gpus",       "vram_bytes", "peak_bytes",
+                                     "submitted_at", "started_at", "ended_at",   "energy_joules",
+                                     "run_seconds"};
+  const std::vector<std::string> parameters = parameters_of(jobs);
+  for (const std::string& name : parameters) header.push_back("param_" + name);
+  std::string text = csv_line(header);
   const auto plain = [](const Json& value) {
     return value.is_null()     ? std::string()
            : value.is_string() ? value.get<std::string>()
@@ -114,6 +129,10 @@ std::string csv_of(const std::vector<Json>& jobs) {
          {"user_name", "state", "exit_code", "gpu_count", "vram_bytes", "peak_bytes",
           "submitted_at", "started_at", "ended_at", "energy_joules"}) {
       row.push_back(plain(part_of(job, key)));
+    }
+    row.push_back(number_of(job, "started_at") ? Json(ran_of(job)).dump() : "");
+    for (const std::string& name : parameters) {
+      row.push_back(plain(part_of(part_of(job, "parameters"), name.c_str())));
     }
     text += csv_line(row);
   }
