@@ -14,7 +14,7 @@ foreach(section 1 7 8)
   list(FILTER pages EXCLUDE REGEX "/berth-slurm\\.8$")
   install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
 endforeach()
-install(FILES clients/python/berth.py DESTINATION lib/python3/dist-packages)
+install(FILES clients/python/berth.py clients/python/berth_futures.py DESTINATION lib/python3/dist-packages)
 install(DIRECTORY clients/slurm DESTINATION lib/berth USE_SOURCE_PERMISSIONS COMPONENT slurm
   PATTERN __pycache__ EXCLUDE)
 install(FILES README.md CHANGELOG.md LICENSE CITATION.cff TYPE DOC)

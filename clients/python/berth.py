@@ -5,8 +5,11 @@
     for job in berth.as_completed(jobs):
         print(job.id, job.result(), job.log()[-200:])
 
-Needs Python 3.6 and nothing else. Talks to berthd's socket as `berth` does, with your rights
-(doc/openapi.yaml); a restart of berthd is waited out.
+    losses = berth.map(train, [0.1, 0.01], vram="10G")      # a Python function as jobs
+
+Needs Python 3.6 and nothing else; berth_futures.py, which runs functions, only for these. Talks to
+berthd's socket as `berth` does, with your rights (doc/openapi.yaml); a restart of berthd is waited
+out.
 """
 import json
 import os
@@ -312,3 +315,24 @@ def as_completed(list_of_jobs, timeout=None):
             raise TimeoutError("%d jobs have not ended" % len(left))
         if left:
             time.sleep(0.05)
+
+
+def Executor(folder=None, **options):
+    """A concurrent.futures.Executor whose calls are jobs: berth_futures.Executor."""
+    import berth_futures
+    return berth_futures.Executor(folder, **options)
+
+
+def map(function, points, **options):
+    """The results of function(point) for each point, in order; each call is a job:
+    berth_futures.map."""
+    import berth_futures
+    return berth_futures.map(function, points, **options)
+
+
+def __getattr__(name):
+    """What map and Executor raise, for `except`; from Python 3.7 on."""
+    if name in ("OutOfMemory", "CallFailed"):
+        import berth_futures
+        return getattr(berth_futures, name)
+    raise AttributeError("module 'berth' has no attribute %r" % name)
