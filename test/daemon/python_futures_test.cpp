@@ -114,7 +114,6 @@ TEST_F(PythonFutures, DoNotSubmitThemselvesForEver) {
   EXPECT_NE(done.exit_code, 0);
   EXPECT_THAT(done.err, HasSubstr("the script submits jobs while a job of its own reads it for its "
                                   "functions; have that below: if __name__ == \"__main__\":"));
-  EXPECT_EQ(rig_.request("GET", "/v1/jobs?all=true").body["jobs"].size(), 0U);
   EXPECT_EQ(rig_.request("GET", "/v1/jobs/2").status, 404);
 }
 

@@ -112,6 +112,8 @@ class Job:
             mark = "[%d]" % self.task  # berth's, of a task
             if self.name.endswith(mark):
                 self.name = self.name[:-len(mark)]
+            elif data.get("parameters"):  # of a sweep, whose values stand behind it
+                self.name = self.name[:self.name.find(mark + " ")]
         self.user = data.get("user_name") or str(data.get("user"))
         self.uid = data.get("user")
         self.gpus = data.get("gpu_count") or 0

@@ -246,7 +246,7 @@ Expected<std::string> value_in_point(const std::string& key, Json& value) {
   if (auto done = read_value(key, value, text); !done) return std::unexpected(done.error());
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
   if (std::ranges::none_of(text, is_control)) return text;
-  return wrong(key, shown_json(value) + " has a control character, such as a line break");
+  return wrong(key, "a value has a control character, such as a line break");
 }
 
 Expected<void> read_points(JobFields& fields, const JobField& field, Json& value) {
