@@ -147,4 +147,9 @@ Point point_of(std::string_view name, const ArrayPlace& place) {
   return parse_point(name.substr(behind + 1)).value_or(Point());
 }
 
+std::string without_point(const std::string& name, const ArrayPlace& place) {
+  if (point_of(name, place).empty()) return name;
+  return task_name(array_name(name, place), place.task, "");
+}
+
 }  // namespace berth

@@ -44,5 +44,7 @@ std::string fault_of_placeholders(const std::vector<std::string>& command,
 std::string task_name(std::string_view array, std::int64_t task, std::string_view point);
 /// The point that stands behind the name of a task; none for a job of no sweep.
 Point point_of(std::string_view name, const ArrayPlace& place);
+/// `train[3]` of `train[3] lr=0.1`: what others may see of it where arguments are hidden.
+std::string without_point(const std::string& name, const ArrayPlace& place);
 
 }  // namespace berth

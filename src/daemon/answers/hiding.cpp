@@ -4,7 +4,6 @@
 #include <array>
 #include <string_view>
 
-#include "core/text/handle.hpp"
 #include "core/text/points.hpp"
 #include "daemon/limits/idle.hpp"
 #include "live/command.hpp"
@@ -26,8 +25,7 @@ std::string Sight::command(const std::string& line) const {
 }
 
 std::string Sight::name(const std::string& text, const ArrayPlace& place) const {
-  if (sees_all_ || point_of(text, place).empty()) return text;
-  return task_name(array_name(text, place), place.task, "");
+  return sees_all_ ? text : without_point(text, place);
 }
 
 std::string Sight::note(const std::string& text) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/text/points.hpp"
 #include "core/view.hpp"
 
 namespace berth::daemon {
@@ -312,12 +313,13 @@ Expected<void> Selection::look_for_ended() {
   return {};
 }
 
-/// As lists have it: of a job without a name its command, which is for its own user alone, since
-/// those of others may be hidden.
+/// As lists have it: of a job without a name its command, with the parameters of a sweep. Both are
+/// for the job's own user alone, since those of others may be hidden.
 Expected<std::string> Selection::shown_name_of(const KnownJob& job) {
   auto name = world_.name_of(job.id);
-  const bool is_shown = !name || !name->empty() || job.user != wanted_.own;
-  return is_shown ? name : world_.command_of(job.id);
+  if (!name) return name;
+  if (job.user != wanted_.own) return without_point(*name, job.place);
+  return name->empty() ? world_.command_of(job.id) : name;
 }
 
 void Selection::walk_array(const ArraySpan& span, Among among) {

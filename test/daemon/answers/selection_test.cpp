@@ -402,6 +402,24 @@ TEST(Selections, KnowAJobWithoutANameByItsCommand) {
   EXPECT_EQ(*choose(ended, wanted_of("python t.py", Among::All), true), Jobs{JobId(1)});
 }
 
+/// The same of what a task of a sweep is given.
+TEST(Selections, KnowOthersTasksWithoutTheirParameters) {
+  Cell cell = named(1, "s[0] lr=0.1", 0, 20);
+  cell.known.place = {.first = JobId(1), .task = 0, .tasks = 1};
+  cell.known.user = kBob;
+  const std::vector<Cell> cells = {cell};
+  const auto chosen = [&](const std::string& typed, UserId own) {
+    Wanted wanted = wanted_of(typed, Among::All);
+    wanted.own = own;
+    wanted.users = {kBob};
+    return choose(cells, wanted, true);
+  };
+  using Jobs = std::vector<JobId>;
+  EXPECT_EQ(*chosen("*lr=0.1", kBob), Jobs{JobId(1)});
+  EXPECT_EQ(*chosen("s*0?", kAnn), Jobs{JobId(1)});
+  EXPECT_EQ(chosen("*lr=0.*", kAnn).error().code, ErrorCode::NotFound);
+}
+
 TEST(Selections, SayWhatStandsForNothing) {
   std::vector<Cell> cells = an_array_of(3);
   for (Cell& cell : cells) cell.fate = Fate::Ended, cell.known.lives = false;
