@@ -12,7 +12,8 @@ namespace berth::trace {
 
 class NameTable {
  public:
-  /// A name's number, from 0 in the order in which names are first asked for.
+  /// A name's number, from 0 in the order in which names are first asked for; 2^32 - 1 of them at
+  /// most.
   std::size_t number(std::string_view name);
   std::size_t size() const { return names_.size(); }
 
@@ -21,6 +22,11 @@ class NameTable {
     std::size_t from;  ///< In letters_.
     std::size_t size;
     std::uint64_t hash;
+  };
+  /// Half of the hash beside the number: another name is then seldom looked at.
+  struct Slot {
+    std::uint32_t number = 0;  ///< In names_, counted from 1; 0: free.
+    std::uint32_t hash = 0;
   };
   std::string_view text_of(const Name& name) const {
     return std::string_view(letters_).substr(name.from, name.size);
@@ -31,7 +37,7 @@ class NameTable {
 
   std::string letters_;
   std::vector<Name> names_;
-  std::vector<std::size_t> slots_;  ///< Of names_, counted from 1; 0: free. A power of two of them.
+  std::vector<Slot> slots_;  ///< A power of two of them.
 };
 
 }  // namespace berth::trace

@@ -471,6 +471,40 @@ TEST_F(Sim, NamesTheFirstFewOfManyThatAreRejectedInOneLine) {
                          "; job 71" + why + "; job 72" + why + "; ...\n");
 }
 
+TEST_F(Sim, AShapeHasNoTypesAndJobsThatNameSomeRunOnIt) {
+  const std::string trace = scratch_.write(
+      "t.csv", "job,submit_seconds,duration_seconds,gpus,types\na,0,10,1,V100\nb,0,10,1,\n");
+  const Ran ran = sim({"--trace", trace, "--cluster", "1x2", "--policy", "fifo"});
+  EXPECT_EQ(ran.err,
+            "berth: --cluster 1x2 says no types of GPU: 1 jobs that name types run on any; a "
+            "cluster file has types\n");
+  EXPECT_THAT(ran.out, HasSubstr("2 of 2 jobs ended"));
+  const std::string cluster = scratch_.write("c.toml", "[[node]]\ngpus = 2\ntype = \"T4\"\n");
+  EXPECT_THAT(sim({"--trace", trace, "--cluster", cluster, "--policy", "fifo"}).err,
+              HasSubstr("1 of 2 jobs are rejected, they can never start here: job a:"));
+}
+
+TEST_F(Sim, ALogOfHeliosIsReplayedOnTheClusterBesideIt) {
+  const std::string log = scratch_.write(
+      "cluster_log.csv",
+      "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,"
+      "queue\n"
+      "1,u1,vcA,8,4,1,COMPLETED,2020-04-01 00:00:00,2020-04-01 00:00:00,2020-04-01 01:00:00,3600,"
+      "0\n"
+      "2,u1,vcB,16,4,2,COMPLETED,2020-04-01 00:10:00,2020-04-01 00:10:00,2020-04-01 01:10:00,3600,"
+      "0\n"
+      "3,u2,vcB,0,4,1,COMPLETED,2020-04-01 00:10:00,2020-04-01 00:10:00,2020-04-01 01:10:00,3600,"
+      "0\n");
+  const std::string days =
+      scratch_.write("cluster_gpu_number.csv", "date,vcA,vcB,total\n2020-04-01,8,16,24\n");
+  const Ran ran = sim({"--trace", log, "--cluster", days, "--policy", "fifo"});
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_EQ(ran.err, "berth: " + log + ": left out 1 jobs without a GPU\nberth: --cluster " + days +
+                         ": read as 3 nodes of 8 GPUs, the most of a day; it does not say " +
+                         "what a node has\n");
+  EXPECT_THAT(ran.out, HasSubstr("2 of 2 jobs ended"));
+}
+
 TEST_F(Sim, KeepsJobsOffTypesWhereTheirThroughputIsZero) {
   const std::string trace = scratch_.write("own.csv",
                                            "job,model,submit_seconds,duration_seconds,gpus\n"

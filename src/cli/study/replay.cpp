@@ -175,6 +175,21 @@ Expected<std::optional<sim::Window>> measured_of(const Inputs& inputs,
   return fail(ErrorCode::InvalidArgument, "--measure: no job arrives in " + arguments.measure);
 }
 
+/// GPUs of a shape have no type, and a job that names some could never start.
+void forget_types(Inputs& inputs, const std::string& cluster) {
+  if (!trace::is_shape(cluster)) return;
+  std::size_t count = 0;
+  for (trace::TraceJob& job : inputs.trace.jobs) {
+    count += job.types.empty() ? 0 : 1;
+    job.types.clear();
+  }
+  if (count == 0) return;
+  std::fprintf(stderr,
+               "berth: --cluster %s says no types of GPU: %zu jobs that name types run on any; a "
+               "cluster file has types\n",
+               cluster.c_str(), count);
+}
+
 }  // namespace
 
 ReplayOptions add_replay_options(CLI::App& verb, ReplayArguments& arguments) {
@@ -332,6 +347,7 @@ Expected<Inputs> read_inputs(const ReplayArguments& arguments) {
   auto cluster = read_cluster(arguments.cluster);
   if (!cluster) return std::unexpected(cluster.error());
   inputs.cluster = std::move(*cluster);
+  forget_types(inputs, arguments.cluster);
   if (auto done = trace::accept_types(inputs.trace, inputs.cluster); !done) {
     return std::unexpected(done.error());
   }
