@@ -149,7 +149,10 @@ Expected<Csv> Csv::open(std::string_view text, std::string_view file, const Layo
   csv.file_ = file;
   csv.layout_ = layout;
   csv.header_ = layout.header;
-  if (!csv.header_.empty()) return csv;
+  if (!csv.header_.empty()) {
+    if (auto done = csv.check_renamed(); !done) return std::unexpected(done.error());
+    return csv;
+  }
   const auto header = csv.line();
   if (!header) return std::unexpected(header.error());
   if (!*header) return fail(ErrorCode::BadData, csv.file_ + ": empty, expected a header line");
@@ -178,10 +181,10 @@ Expected<void> Csv::check_renamed() const {
     const std::string near = shown(nearest(column.in_file, known));
     std::string names;
     for (const std::string& name : known) names += (names.empty() ? "" : ", ") + shown(name);
-    return fail(ErrorCode::BadData, place() + ": no column '" + shown(column.in_file) + "'" +
-                                        (near.empty() ? "" : " (" + near + "?)") +
-                                        " for --columns " + shown(column.known) +
-                                        "; its columns: " + names);
+    return fail(ErrorCode::BadData,
+                file_ + ":" + std::to_string(header_line_) + ": no column '" +
+                    shown(column.in_file) + "'" + (near.empty() ? "" : " (" + near + "?)") +
+                    " for --columns " + shown(column.known) + "; its columns: " + names);
   }
   return {};
 }

@@ -147,6 +147,10 @@ class PhillyLog {
 bool is_philly_json(std::string_view line) { return line.starts_with('['); }
 
 Expected<Trace> read_philly_json(const Source& source) {
+  if (!source.columns.empty()) {
+    return fail(ErrorCode::InvalidArgument,
+                "--columns: " + std::string(source.file) + " is JSON, which has no columns");
+  }
   PhillyLog log(source);
   bool is_shallow = true;
   const auto take = [&](int depth, Json::parse_event_t event, Json& parsed) {

@@ -13,6 +13,7 @@
 #include "trace/formats.hpp"
 #include "trace/gzip.hpp"
 #include "trace/speed_files.hpp"
+#include "trace/tar.hpp"
 #include "trace/vram.hpp"
 
 namespace {
@@ -49,6 +50,20 @@ void read_trace(const Format& format, std::string_view text) {
   if (!again || again->jobs.size() != trace->jobs.size()) std::abort();
 }
 
+/// A table with names and times of its own, whose text is written and read again.
+void read_own_table(std::string_view text) {
+  const std::vector<ColumnName> columns = {{"job", "id"}, {"submit_seconds", "created"}};
+  const auto trace = read_native({.text = text,
+                                  .file = "fuzz",
+                                  .bad_rows = BadRows::Skip,
+                                  .columns = columns,
+                                  .time_format = "%d.%m.%Y %H:%M"});
+  if (!trace) return;
+  const std::string written = write_native(*trace);
+  const auto again = read_native({.text = written, .file = "again"});
+  if (!again || again->jobs.size() != trace->jobs.size()) std::abort();
+}
+
 void read_other(std::size_t which, std::string_view text) {
   switch (which) {
     case 0:
@@ -79,6 +94,12 @@ void read_other(std::size_t which, std::string_view text) {
       (void)read_speeds(text, "fuzz", "v100", speeds);
       break;
     }
+    case 9:
+      read_own_table(text);
+      break;
+    case 10:
+      (void)only_file_of_tar(text, "fuzz");
+      break;
     default:
       (void)parse_cluster(text);
   }

@@ -77,6 +77,9 @@ TEST(PhillyJson, WhatIsCutShortOrAnotherJsonIsRefused) {
     EXPECT_THAT(error_of(read_philly_json({.text = text, .file = "log"})),
                 HasSubstr("log: is not the JSON of Philly's cluster_job_log, or is cut short"));
   }
+  const std::vector<ColumnName> columns = {{"job", "jobid"}};
+  EXPECT_EQ(error_of(read_philly({.text = whole, .file = "log", .columns = columns})),
+            "--columns: log is JSON, which has no columns");
 }
 
 }  // namespace

@@ -41,6 +41,13 @@ TEST(Swf, ThinkTimeIsOfThoseThatComeAfterAnother) {
   EXPECT_EQ(trace->jobs[1].think, seconds(60));
 }
 
+TEST(Swf, HasNoColumnsToRename) {
+  const std::vector<ColumnName> columns = {{"job", "id"}};
+  const auto trace = read_swf({.text = "1 0 0 9 4\n", .file = "log", .columns = columns});
+  ASSERT_FALSE(trace);
+  EXPECT_TRUE(trace.error().message.starts_with("log:1: no column 'id' for --columns job; its"));
+}
+
 TEST(Swf, JobsThatNeverRanAreLeftOut) {
   const auto trace =
       swf("1 0 -1 -1 4 -1 -1 4 -1 -1 5 -1 -1 -1 -1 -1 -1 -1\n"
