@@ -1,4 +1,5 @@
-// The charts of a section: those that say something, and a sentence that names the others.
+// Charts of a page: each with its picture and its numbers as files to save, in links that need no
+// network and no script. Those of a section that say nothing are named instead.
 #pragma once
 
 #include <span>
@@ -9,13 +10,20 @@
 
 namespace berth::sim {
 
+/// The drawing, and links to save it as SVG and its numbers as CSV.
+std::string line_figure(const Axes& axes, std::span<const Line> lines);
+std::string trade_off_figure(const Axes& axes, std::span<const std::pair<std::string, Point>> dots);
+std::string agreement_figure(const Axes& axes, std::span<const Point> points);
+std::string bar_figure(const std::string& title, std::span<const Bar> bars);
+std::string gantt_figure(const Gantt& gantt);
+
 class Charts {
  public:
   void add(const Axes& axes, std::span<const Line> lines) {
-    put(axes, is_telling(axes, lines) ? line_chart(axes, lines) : "");
+    put(axes, is_telling(axes, lines) ? line_figure(axes, lines) : "");
   }
   void add(const Axes& axes, std::span<const std::pair<std::string, Point>> dots) {
-    put(axes, is_telling(dots) ? trade_off_chart(axes, dots) : "");
+    put(axes, is_telling(dots) ? trade_off_figure(axes, dots) : "");
   }
 
   std::string html() const {

@@ -131,11 +131,12 @@ std::vector<Point> jct_distribution(const trace::Trace& trace, const Result& res
 
 std::vector<Point> wait_distribution(const trace::Trace& trace, const Result& result,
                                      std::size_t points) {
-  return distribution(minutes_of(trace, result,
-                                 [](const trace::TraceJob& asked, const JobResult& job) {
-                                   return job.end - asked.submit - job.spent.ran;
-                                 }),
-                      points);
+  const auto wait = [](const trace::TraceJob& asked, const JobResult& job) {
+    return std::max(job.end - asked.submit - job.spent.ran, seconds(1));
+  };
+  auto line = distribution(minutes_of(trace, result, wait), points);
+  if (!line.empty()) line.insert(line.begin(), {line.front().x, 0});
+  return line;
 }
 
 std::vector<Bar> shares_by_user(const trace::Trace& trace, const Result& result, std::size_t most) {

@@ -23,7 +23,8 @@ Series series_of(const trace::Trace& trace, const Cluster& cluster, const Result
                  std::size_t parts = 400);
 
 /// Cumulative share of jobs in percent against minutes, for jobs that ran to their end; at most
-/// `points` points.
+/// `points` points. Waits count as a second at least, which a logarithmic axis can show, and the
+/// line of them begins at 0 %.
 std::vector<Point> jct_distribution(const trace::Trace& trace, const Result& result,
                                     std::size_t points = 400);
 std::vector<Point> wait_distribution(const trace::Trace& trace, const Result& result,

@@ -150,7 +150,7 @@ TEST_F(Compare, NamesTheColumnsThatTellNothing) {
 TEST_F(Compare, ItsPageLeavesOutChartsThatSayNothing) {
   ASSERT_EQ(compare({"--policies", "fifo,sjf", "--report", scratch_ / "r.html"}).exit_code, 0);
   const std::string html = test::read_file(scratch_ / "r.html");
-  EXPECT_THAT(html, HasSubstr(">Wait</text>"));
+  EXPECT_THAT(html, HasSubstr(">Wait, a second at least</text>"));
   EXPECT_THAT(html, Not(HasSubstr(">Waiting against interruption</text>")));
   EXPECT_THAT(html, HasSubstr("<p>Not drawn, because all values are zero or within 1 % of each "
                               "other: Speed against cost; Utilisation against isolation; Waiting "
@@ -160,7 +160,8 @@ TEST_F(Compare, ItsPageLeavesOutChartsThatSayNothing) {
           .exit_code,
       0);
   const std::string idle = test::read_file(scratch_ / "r.html");
-  EXPECT_THAT(idle, HasSubstr("each other: Completion time (JCT); Wait.</p>"));
+  EXPECT_THAT(idle, HasSubstr("each other: Completion time (JCT); Wait, a second at "
+                              "least.</p>"));
   EXPECT_THAT(idle, HasSubstr("<th>jobs / h while jobs arrive</th>"));
 }
 
@@ -225,25 +226,50 @@ TEST_F(Compare, RefusesALoadOutOfRange) {
   EXPECT_THAT(ran.err, HasSubstr("--load"));
 }
 
-TEST_F(Compare, ItsPageIsDrawnByABrowser) {
-  constexpr auto kBrowser = "/usr/bin/chromium";
-  if (::access(kBrowser, X_OK) != 0) GTEST_SKIP() << kBrowser << " is not installed";
-  ASSERT_EQ(compare({"--policies", "fifo,sjf", "--report", scratch_ / "r.html"}).exit_code, 0);
-  const Ran drawn = test::run_program(
-      kBrowser,
-      {"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-       "--disable-background-networking", "--disable-component-update", "--disable-sync",
-       "--user-data-dir=" + (scratch_ / "profile"), "--screenshot=" + (scratch_ / "r.png"),
-       "--dump-dom", "file://" + (scratch_ / "r.html")});
-  EXPECT_EQ(drawn.exit_code, 0) << drawn.err;
+class ComparePage : public Compare {
+ protected:
+  void SetUp() override {
+    Compare::SetUp();
+    if (::access(kBrowser, X_OK) != 0) GTEST_SKIP() << kBrowser << " is not installed";
+    ASSERT_EQ(compare({"--policies", "fifo,sjf", "--report", scratch_ / "r.html"}).exit_code, 0);
+  }
+  /// The page as the browser has it in a window of this width.
+  std::string drawn(const std::string& page, int width) {
+    const Ran drawn = test::run_program(
+        kBrowser,
+        {"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+         "--disable-background-networking", "--disable-component-update", "--disable-sync",
+         "--user-data-dir=" + (scratch_ / "profile"), "--screenshot=" + (scratch_ / "r.png"),
+         "--window-size=" + std::to_string(width) + ",1000", "--dump-dom", "file://" + page});
+    EXPECT_EQ(drawn.exit_code, 0) << drawn.err;
+    return drawn.out;
+  }
+
+  static constexpr auto kBrowser = "/usr/bin/chromium";
+};
+
+TEST_F(ComparePage, IsDrawnByABrowser) {
+  const std::string page = drawn(scratch_ / "r.html", 1280);
   std::size_t charts = 0;
-  for (std::size_t at = drawn.out.find("<svg"); at != std::string::npos;
-       at = drawn.out.find("<svg", at + 1)) {
+  for (std::size_t at = page.find("<svg"); at != std::string::npos;
+       at = page.find("<svg", at + 1)) {
     ++charts;
   }
-  EXPECT_EQ(charts, 6U) << "two distributions, three over time, one of users";
-  EXPECT_THAT(drawn.out, HasSubstr("Why jobs waited"));
+  EXPECT_EQ(charts, 5U) << "two distributions, two over time, one of users";
+  EXPECT_THAT(page, HasSubstr("Why jobs waited"));
   EXPECT_GT(std::filesystem::file_size(scratch_ / "r.png"), 10'000U);
+}
+
+/// Wide tables are moved under the screen's edge by themselves, not the page with them.
+TEST_F(ComparePage, FitsPhonesAndWideScreens) {
+  std::string page = test::read_file(scratch_ / "r.html");
+  page.insert(page.find("</body>"),
+              "<script>document.title = 'wide by ' + (document.documentElement.scrollWidth - "
+              "document.documentElement.clientWidth)</script>");
+  const std::string measured = scratch_.write("m.html", page);
+  for (const int width : {400, 1280, 1920}) {
+    EXPECT_TRUE(drawn(measured, width).contains("<title>wide by 0</title>")) << width;
+  }
 }
 
 }  // namespace
