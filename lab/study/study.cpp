@@ -162,7 +162,9 @@ Expected<int> study(const StudyOptions& options) {
 Expected<void> again(const StudyOptions& options) {
   const auto json = json_in(options.folder + "/evaluation.json");
   if (!json) return std::unexpected(json.error());
-  const auto plan = plan_of(options, json->value("size", options.size));
+  StudyOptions all = options;  // nothing is run, so that it does not matter where the traces are
+  if (all.shared.empty()) all.shared = "shared";
+  const auto plan = plan_of(all, json->value("size", options.size));
   if (!plan) return std::unexpected(plan.error());
   return write_documents(options, *plan, *json);
 }

@@ -157,10 +157,18 @@ std::string rule(double x1, double y1, double x2, double y2) {
          number(x2) + "\" y2=\"" + number(y2) + "\"/>\n";
 }
 
+/// One that is too long for the drawing is drawn narrower.
+std::string title_of(const std::string& title, double width) {
+  constexpr double kLetter = 7.2;  ///< About the mean of this face and size.
+  const double room = width - kLeft - kRight;
+  std::string text = text_at(kLeft, 18, "start", title, "title");
+  if (static_cast<double>(title.size()) * kLetter <= room) return text;
+  return text.insert(5, " textLength=\"" + number(room) + "\" lengthAdjust=\"spacingAndGlyphs\"");
+}
+
 std::string opened(double width, double height, const std::string& title) {
   return "<svg viewBox=\"0 0 " + number(width, 0) + " " + number(height, 0) +
-         "\" role=\"img\" aria-label=\"" + escaped(title) + "\">\n" +
-         text_at(kLeft, 18, "start", title, "title");
+         "\" role=\"img\" aria-label=\"" + escaped(title) + "\">\n" + title_of(title, width);
 }
 
 std::string y_axis_of(const std::string& words, const Frame& frame) {
