@@ -456,6 +456,29 @@ Findings level_rows(std::span<const Source> tree, std::string_view path) {
   return findings;
 }
 
+Findings versions(std::span<const Source> tree) {
+  constexpr std::string_view kProject = "\nproject(berth VERSION ";
+  const Source* const cmake = find(tree, "CMakeLists.txt");
+  const std::size_t line = cmake == nullptr ? std::string::npos : cmake->text.find(kProject);
+  if (line == std::string::npos) {
+    return {{"CMakeLists.txt", 0, "has no line `project(berth VERSION ...`"}};
+  }
+  const std::size_t from = line + kProject.size();
+  const std::string version = cmake->text.substr(from, cmake->text.find(' ', from) - from);
+  const std::array<std::pair<std::string_view, std::string>, 3> pages = {{
+      {"CHANGELOG.md", "what a user of " + version + " meets"},
+      {"CITATION.cff", "\nversion: " + version + "\n"},
+      {"doc/openapi.yaml", "\n  version: \"" + version + "\"\n"},
+  }};
+  Findings findings;
+  for (const auto& [path, words] : pages) {
+    const Source* const page = find(tree, path);
+    if (page != nullptr && page->text.contains(words)) continue;
+    findings.push_back({std::string(path), 0, "does not say version " + version});
+  }
+  return findings;
+}
+
 Findings dead_files(std::span<const Source> tree) {
   const auto used = all_included(tree);
   Findings findings;

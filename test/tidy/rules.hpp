@@ -60,6 +60,8 @@ Findings wings(std::span<const Source> tree);
 Findings names_defined_twice(std::span<const Source> tree);
 /// Permits of waits.cpp that are not needed any more.
 Findings idle_permits(std::span<const Source> tree);
+/// Pages that name berth's version name that of `project(berth VERSION ...)` in CMakeLists.txt.
+Findings versions(std::span<const Source> tree);
 /// Headers that are not included; sources that no CMakeLists.txt takes in.
 Findings dead_files(std::span<const Source> tree);
 /// Headers of src/policy/kit that fewer than two other files of src include: a part joins the kit

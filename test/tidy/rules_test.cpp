@@ -52,6 +52,20 @@ TEST(Levels, RefusesAnIncludeThatPointsRight) {
   EXPECT_THAT(levels({"src/new/a.cpp", ""}, kLevels), ElementsAre(finds(0, "in no level")));
 }
 
+TEST(Versions, RefusesAPageThatNamesAnotherOne) {
+  std::vector<Source> tree = {{"CHANGELOG.md", "This page says what a user of 1.2.3 meets."},
+                              {"CITATION.cff", "type: software\nversion: 1.2.3\n"},
+                              {"CMakeLists.txt", "\nproject(berth VERSION 1.2.3 LANGUAGES C)"},
+                              {"doc/openapi.yaml", "info:\n  version: \"1.2.3\"\n"}};
+  EXPECT_THAT(versions(tree), IsEmpty());
+  tree[1].text = "type: software\nversion: 1.2.2\n";
+  tree.pop_back();
+  EXPECT_THAT(versions(tree), ElementsAre(finds(0, "does not say version 1.2.3"),
+                                          finds(0, "does not say version 1.2.3")));
+  tree.back().text.clear();
+  EXPECT_THAT(versions(tree), ElementsAre(finds(0, "has no line `project(berth VERSION")));
+}
+
 TEST(Levels, AllowsOneThatPointsLeft) {
   EXPECT_THAT(levels({"src/sim/a.cpp",
                       "#include <map>\n#include \"engine/engine.hpp\"\n"

@@ -58,6 +58,7 @@ TEST(Tree, NoThreadReadsTheAnswerOfAnother) { expect_none(everywhere(shared_answ
 TEST(Tree, Todos) { expect_none(everywhere(todos)); }
 TEST(Tree, MachinePaths) { expect_none(everywhere(machine_paths)); }
 TEST(Tree, NamesAreDefinedOnce) { expect_none(names_defined_twice(tree())); }
+TEST(Tree, OneVersion) { expect_none(versions(tree())); }
 TEST(Tree, DeadFiles) { expect_none(dead_files(tree())); }
 TEST(Tree, PartsOfTheKitHaveTwoUsers) { expect_none(lonely_parts(tree())); }
 TEST(Tree, Links) { expect_none(broken_links(tree())); }
