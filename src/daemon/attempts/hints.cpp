@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <optional>
 
@@ -93,8 +94,9 @@ std::vector<std::string> memory_warnings(std::span<const std::string> arguments,
   for (const Taker& taker : kTakers) {
     if (!names(arguments, taker.program)) continue;
     const auto figure = figure_of(arguments, taker.option);
-    const auto takes =
-        Bytes(static_cast<std::int64_t>(figure.value_or(0) * static_cast<double>(card.raw())));
+    constexpr double kMebibyte = 1 << 20;
+    const double mebibytes = figure.value_or(0) * static_cast<double>(card.raw()) / kMebibyte;
+    const Bytes takes(static_cast<std::int64_t>(std::ceil(mebibytes)) << 20);
     if (figure && takes <= asked.vram) continue;
     const std::string option = "--" + std::string(taker.option);
     const std::string is_too_much =

@@ -51,7 +51,7 @@ TEST_F(MemoryWarnings, OfAFigureThatIsMoreThanWasAskedFor) {
               ElementsAre("--gpu-memory-utilization takes 21.6 GiB of a card of 24 GiB: give it "
                           "--gpu-memory-utilization 0.41 (10 GiB of 24 GiB)"));
   EXPECT_THAT(warnings({"sh", "-c", "exec vllm serve m --gpu-memory-utilization=0.42 --port 1"}),
-              ElementsAre(HasSubstr("takes 10.0")));
+              ElementsAre(HasSubstr("takes 10 GiB of a card")));
   EXPECT_THAT(warnings({"vllm", "serve", "--gpu-memory-utilization", "$SHARE"}), IsEmpty());
 }
 
