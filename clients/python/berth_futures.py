@@ -190,7 +190,8 @@ class Future(concurrent.futures.Future):
 
 class Executor(concurrent.futures.Executor):
     """Runs each call as a job, with the options of berth.submit: Executor(vram="8G", cpus=4). Jobs
-    live on without this process; with `folder`, which is then kept, so do their calls and results.
+    live on without this process; with `folder`, which is then kept, so do their calls and results,
+    in a folder of this executor's own below it.
 
     Belongs to the process that made it; its methods may be called by several threads."""
 
@@ -202,8 +203,10 @@ class Executor(concurrent.futures.Executor):
             state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
             os.makedirs(os.path.join(state, "berth", "calls"), mode=0o700, exist_ok=True)
             folder = tempfile.mkdtemp(dir=os.path.join(state, "berth", "calls"))
-        os.makedirs(folder, exist_ok=True)
-        self._folder = os.path.abspath(os.fspath(folder))
+        else:
+            os.makedirs(folder, exist_ok=True)
+            folder = tempfile.mkdtemp(prefix="calls-", dir=os.path.abspath(os.fspath(folder)))
+        self._folder = folder
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._waiting = []

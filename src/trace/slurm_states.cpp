@@ -30,8 +30,13 @@ constexpr auto kStateWords = std::to_array<StateWord>({
 }  // namespace
 
 std::optional<Outcome> slurm_outcome(std::string_view state) {
-  const std::string_view word = state.substr(0, state.find(' '));
-  const auto* const found = std::ranges::find(kStateWords, word, &StateWord::word);
+  std::string_view word = state.substr(0, state.find(' '));
+  const bool is_cut =
+      word.ends_with('+') && word.size() > 1;  // as sacct's table cuts CANCELLED by 7
+  if (is_cut) word.remove_suffix(1);
+  const auto* const found = std::ranges::find_if(kStateWords, [&](const StateWord& state_word) {
+    return is_cut ? state_word.word.starts_with(word) : state_word.word == word;
+  });
   return found == kStateWords.end() ? std::nullopt : std::optional(found->outcome);
 }
 

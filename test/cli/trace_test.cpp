@@ -91,7 +91,7 @@ TEST_F(Trace, InfoSaysWhatIsInIt) {
             "skipped       0\n"
             "span          7200 s\n"
             "run time      median 1800 s, mean 1820 s, longest 3600 s\n"
-            "GPU-hours     3\n"
+            "GPU-hours     2.52\n"
             "jobs by GPUs  2 of 1, 1 of 2\n"
             "users         2\n"
             "with memory   0\n"

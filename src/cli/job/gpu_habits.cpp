@@ -37,6 +37,7 @@ constexpr std::string_view kUsualPort = "29500";
 struct Delegate {
   std::string_view words;
   std::string_view warning;
+  bool goes_on = false;  ///< The last word may be longer.
 };
 constexpr auto kDelegates = std::to_array<Delegate>({
     {"docker exec",
@@ -108,6 +109,30 @@ void for_each_value(std::string_view text, std::string_view option, Use use) {
   }
 }
 
+/// Whether a shell would run these words, as the first of a command: not as others' arguments.
+bool begins_command(std::string_view text, const Delegate& program) {
+  constexpr auto kBefore = std::to_array<std::string_view>(
+      {"-c", "!", "do", "then", "else", "exec", "time", "nohup", "{"});
+  constexpr std::string_view kBlank = " \t";
+  constexpr std::string_view kEndsCommand = ";&|(";
+  for (auto at = text.find(program.words); at != text.npos; at = text.find(program.words, at + 1)) {
+    const std::string_view after = text.substr(at + program.words.size());
+    if (!program.goes_on && !after.starts_with(' ')) continue;
+    std::string_view before = text.substr(0, at);
+    if (before.ends_with('/')) before = before.substr(0, before.find_last_of(kBlank) + 1);
+    if (!before.empty() && !kBlank.contains(before.back()) &&
+        !kEndsCommand.contains(before.back())) {
+      continue;  // the end of another word
+    }
+    const std::size_t last = before.find_last_not_of(kBlank);
+    if (last == before.npos || kEndsCommand.contains(before[last])) return true;
+    before = before.substr(0, last + 1);
+    const std::string_view word = before.substr(before.find_last_of(kBlank) + 1);
+    if (std::ranges::find(kBefore, word) != kBefore.end()) return true;
+  }
+  return false;
+}
+
 class GpuReader {
  public:
   explicit GpuReader(std::optional<int> gpus) : gpus_(gpus) {}
@@ -128,8 +153,9 @@ class GpuReader {
 
  private:
   void warn(const std::string& warning) {
-    const std::string whole = place_->where + warning;
-    if (std::ranges::find(warnings_, whole) == warnings_.end()) warnings_.push_back(whole);
+    if (std::ranges::find(said_, warning) != said_.end()) return;
+    said_.push_back(warning);
+    warnings_.push_back(place_->where + warning);
   }
   std::string asked() const { return std::to_string(*gpus_) + (*gpus_ == 1 ? " GPU" : " GPUs"); }
   /// `sees cuda:0 to cuda:1, whichever it gets`.
@@ -161,10 +187,13 @@ class GpuReader {
     }
   }
   void read_devices(const std::string& text) {
+    if (text.contains("/cuda:")) return;  // an image's name
     for (const std::string_view word : {"cuda:", "cuda.set_device("}) {
       for_each_after(text, word, [&](std::string_view value) {
         const auto index = number_at(value);
-        if (!index || *index < *gpus_) return;
+        const bool is_version = value.find_first_not_of(kOfNumber) != value.npos &&
+                                value[value.find_first_not_of(kOfNumber)] == '.';
+        if (!index || *index < *gpus_ || is_version) return;
         warn((word == "cuda:" ? "cuda:" + std::to_string(*index)
                               : "set_device(" + std::to_string(*index) + ")") +
              sees("cuda:"));
@@ -183,7 +212,8 @@ class GpuReader {
       const bool is_set = rest.starts_with(is_quoted && !is_member ? ':' : '=');
       if (!is_set || rest.starts_with("==")) continue;
       rest.remove_prefix(std::min(rest.find_first_not_of(" \"'", 1), rest.size()));
-      const std::string_view gpus = rest.substr(0, rest.find_first_not_of("0123456789,"));
+      std::string_view gpus = rest.substr(0, rest.find_first_not_of("0123456789,"));
+      while (gpus.ends_with(',')) gpus.remove_suffix(1);
       if (!number_at(gpus)) continue;
       warn("CUDA_VISIBLE_DEVICES=" + std::string(gpus) +
            (place_->where.empty() ? " in the command" : "") +
@@ -202,9 +232,9 @@ class GpuReader {
   }
   void read_elsewhere(const std::string& text) {
     for (const Delegate& program : kDelegates) {
-      const std::string words(program.words);
-      if (!text.contains(" " + words) && !text.contains("/" + words)) continue;
-      warn(words + ": " + std::string(program.warning));
+      if (program.words == "ollama run" && text.contains("ollama serve")) continue;
+      if (!begins_command(text, program)) continue;
+      warn(std::string(program.words) + ": " + std::string(program.warning));
     }
     const bool runs_docker = text.contains(" docker run ") || text.contains("/docker run ");
     if (!runs_docker || text.contains("BERTH_JOB_KEY")) return;
@@ -217,6 +247,7 @@ class GpuReader {
   std::optional<int> gpus_;
   const LineOf* place_ = nullptr;
   std::vector<std::string> warnings_;
+  std::vector<std::string> said_;  ///< The same, without the lines.
 };
 
 /// The script that the command runs: `train.py` of `python train.py`, `./run.sh`.
@@ -225,20 +256,55 @@ std::string script_in(const std::vector<std::string>& command) {
   return !command.empty() && command.front().contains('/') ? command.front() : "";
 }
 
+/// Without a comment at its end.
+std::string_view code_of(std::string_view line) {
+  char quote = '\0';
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    const char c = line[at];
+    if (quote != '\0') {
+      if (c == quote) quote = '\0';
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == '#' && (at == 0 || line[at - 1] == ' ' || line[at - 1] == '\t')) {
+      return line.substr(0, at);
+    }
+  }
+  return line;
+}
+
+/// What is said of numbers of GPUs, or asked, and sets none.
+bool only_talks(std::string_view code) {
+  constexpr auto kTalks = std::to_array<std::string_view>(
+      {"help=", "add_argument", "choices", "device_count", "print(", "$CUDA_VISIBLE_DEVICES",
+       "${CUDA_VISIBLE_DEVICES", "echo ", "printf ", "grep "});
+  return std::ranges::any_of(kTalks, [&](std::string_view word) { return code.contains(word); });
+}
+
+std::size_t count_of(std::string_view text, std::string_view word) {
+  std::size_t count = 0;
+  for (auto at = text.find(word); at != text.npos; at = text.find(word, at + word.size())) ++count;
+  return count;
+}
+
 void read_lines(const std::string& text, const std::string& name, GpuReader& reader) {
-  LineOf place{
-      .where = "",
-      .language = name.ends_with(".py") || text.substr(0, text.find('\n')).contains("python")
-                      ? Language::Python
-                      : Language::Shell};
+  const std::string first_line = text.substr(0, text.find('\n'));
+  const bool is_python =
+      name.ends_with(".py") || (first_line.starts_with("#!") && first_line.contains("python"));
+  LineOf place{.where = "", .language = is_python ? Language::Python : Language::Shell};
   std::size_t number = 0;
+  bool is_prose = false;  // between the quotes of a text of several lines
   for (std::size_t at = 0; at < text.size() && reader.count() < kMostWarnings;) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
-    const std::string line = " " + text.substr(at, end - at) + " ";
+    const std::string_view line = std::string_view(text).substr(at, end - at);
     at = end + 1;
     place.where = name + ":" + std::to_string(++number) + ": ";
-    const std::size_t first = line.find_first_not_of(" \t");
-    if (first != line.npos && line[first] != '#') reader.read(line, place);
+    const std::size_t marks = count_of(line, "\"\"\"") + count_of(line, "'''");
+    if (is_python && (is_prose || marks > 0)) {
+      is_prose = is_prose != (marks % 2 == 1);
+      continue;
+    }
+    const std::string_view code = code_of(line);
+    if (!only_talks(code)) reader.read(" " + std::string(code) + " ", place);
   }
 }
 

@@ -648,7 +648,8 @@ Expected<Submission> submission_of(const JobOptions& typed, const Caller& caller
   }
   const auto sweep = sweep_of(options);
   if (!sweep) return std::unexpected(sweep.error());
-  auto done = take_sweep(made.body, options, *sweep);
+  auto done = check_labels(*sweep, typed);
+  if (done) done = take_sweep(made.body, options, *sweep);
   if (done && !sweep->names.empty()) done = check_use(*sweep, options.command, *directory);
   if (!done) return std::unexpected(done.error());
   auto foreseen = look_ahead({.directory = *directory,

@@ -20,6 +20,7 @@ constexpr std::size_t kMostSweepFile = std::size_t{4} << 20;
 constexpr std::size_t kMostScript = std::size_t{1} << 20;  ///< That is searched for variables.
 constexpr std::string_view kBlanks = " \t";
 constexpr std::string_view kVariable = "BERTH_PARAM_";
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  ///< Of spreadsheets.
 
 std::unexpected<Error> sweep_error(const std::string& what) {
   return fail(ErrorCode::InvalidArgument, what);
@@ -150,7 +151,8 @@ std::string fault_of_value(std::string_view text) {
   const std::size_t dash = text.find('-', 1);
   const bool has_dots = text.contains("..");
   const bool is_of_fractions = text.contains('.') && dash != text.npos && dash + 1 < text.size();
-  if (is_ranges && (has_dots || is_of_fractions)) {
+  const bool is_of_negatives = text.starts_with('-') && dash != text.npos;  // -5--1, -2-2
+  if (is_ranges && (has_dots || is_of_fractions || is_of_negatives)) {
     return std::string(text) +
            ": ranges are of whole numbers with one dash, as 1-5 or 1-9:2; write other values with "
            "commas between them, and a text in double quotes";
@@ -262,11 +264,13 @@ Expected<Sweep> parse_param(std::string_view typed) {
 Expected<Sweep> parse_points(std::string_view text, const std::string& file) {
   Sweep sweep;
   char separator = ',';
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // of a spreadsheet
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::string_view line = next_line(text);
     const std::string where = file + ":" + std::to_string(number) + ": ";
-    if (trimmed(line).empty() || trimmed(line).starts_with('#')) continue;
+    const std::string_view content = trimmed(line);
+    // A comment has a blank behind its mark: #ff0000 is a value.
+    if (content.empty() || content == "#" || content.starts_with("# ")) continue;
     const bool is_header = sweep.names.empty();
     if (is_header && line.contains('\t')) separator = '\t';
     const auto items = items_of(line, separator);
@@ -274,6 +278,14 @@ Expected<Sweep> parse_points(std::string_view text, const std::string& file) {
     std::vector<std::string> values;
     for (const Item& item : *items) {
       const auto done = is_header ? check_name(item.text) : check_value(item.text);
+      if (!done && is_header && item.text.empty()) {
+        return sweep_error(where +
+                           "a column without a name, as pandas writes its index; leave it "
+                           "out with index=False");
+      }
+      if (!done && is_header && line.contains(';')) {
+        return sweep_error(where + "columns between semicolons; write commas or tabs");
+      }
       if (!done) return sweep_error(where + done.error().message);
       if (is_header && std::ranges::find(values, item.text) != values.end()) {
         return sweep_error(where + "'" + item.text + "' is there twice");
@@ -298,6 +310,7 @@ Expected<Sweep> parse_points(std::string_view text, const std::string& file) {
 
 Expected<Sweep> parse_lines(std::string_view text, const std::string& file) {
   Sweep sweep{.names = {"line"}, .points = {}};
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   for (std::size_t number = 0; !text.empty();) {
     const std::size_t first = number + 1;
     std::string command = next_command(text, number);
@@ -384,6 +397,19 @@ Expected<Sweep> sweep_of(const JobOptions& options) {
   return sweep_error((lines ? "--lines " + *lines : "--param-file " + *file) + ": " +
                      std::to_string(sweep.points.size()) + " jobs, the most is " +
                      std::to_string(limits::kMostTasks));
+}
+
+Expected<void> check_labels(const Sweep& sweep, const JobOptions& options) {
+  for (const char* const option : {"--name", "--output", "--comment"}) {
+    for (const std::string& name : placeholders(options[option].value_or(""))) {
+      if (std::ranges::find(sweep.names, name) == sweep.names.end()) continue;
+      return sweep_error(std::string(option) + ": {" + name + "} is filled in the command alone; " +
+                         (option == std::string_view("--output")
+                              ? "%a is the number of the task"
+                              : "each task's parameters stand behind its name"));
+    }
+  }
+  return {};
 }
 
 Expected<void> check_use(const Sweep& sweep, const std::vector<std::string>& command,

@@ -38,6 +38,9 @@ Expected<void> take_lines_option(JobOptions& options);
 /// Errors: of the above; Io.
 Expected<Sweep> sweep_of(const JobOptions& options);
 
+/// Errors: InvalidArgument for a parameter in a name, a comment or an output, where none is filled.
+Expected<void> check_labels(const Sweep& sweep, const JobOptions& options);
+
 /// Errors: InvalidArgument for a name in the command's braces that no parameter has, and for a
 /// parameter that nothing reads: it stands in no braces, and no word and no file that is a word of
 /// the command, seen from `directory`, has its variable.

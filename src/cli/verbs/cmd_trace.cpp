@@ -63,7 +63,7 @@ Json run_times(const trace::Trace& trace) {
   if (times.empty()) return {{"mean", nullptr}, {"median", nullptr}, {"longest", nullptr}};
   std::ranges::sort(times);
   return {{"mean", sum / static_cast<double>(times.size())},
-          {"median", in_seconds(times[(times.size() - 1) / 2])},
+          {"median", in_seconds(times[(times.size() - 1) / 2] + times[times.size() / 2]) / 2},
           {"longest", in_seconds(times.back())}};
 }
 
@@ -129,7 +129,8 @@ std::string page_of(const Json& facts) {
   page.line("run time", "median " + number(times["median"], "%.0f s") + ", mean " +
                             number(times["mean"], "%.0f s") + ", longest " +
                             number(times["longest"], "%.0f s"));
-  page.line("GPU-hours", number(facts["gpu_hours"], "%.0f"));
+  const bool is_small = facts["gpu_hours"].get<double>() < 100;
+  page.line("GPU-hours", number(facts["gpu_hours"], is_small ? "%.2f" : "%.0f"));
   std::string sizes;
   for (const Json& size : facts["jobs_by_gpus"]) {
     sizes += (sizes.empty() ? "" : ", ") + std::to_string(size["jobs"].get<std::size_t>()) +

@@ -63,7 +63,7 @@ TEST(GpuHabits, NumbersOfGpusBeginAtNoughtInAJob) {
   EXPECT_THAT(warned({"python", "train.py", "--gpu", "1"}),
               ElementsAre("--gpu 1: a job that asks for 1 GPU sees number 0 alone, whichever it "
                           "gets"));
-  EXPECT_THAT(warned({"yolo", "train", "device=0,1"}), ElementsAre(HasSubstr("device=0,1: a job")));
+  EXPECT_THAT(warned({"t.py", "--device=0,1"}), ElementsAre(HasSubstr("--device=0,1: a job")));
   EXPECT_THAT(warned({"python", "t.py", "--gpu_ids", "2,3"}, 2),
               ElementsAre(HasSubstr("sees number 0 to number 1")));
   EXPECT_THAT(warned({"python", "t.py", "--gpu=0", "--device", "cuda"}), IsEmpty());
@@ -82,6 +82,28 @@ TEST(GpuHabits, OfProgramsThatRunElsewhere) {
     EXPECT_THAT(warned(words), ElementsAre(HasSubstr(told)));
   }
   EXPECT_THAT(warned({"ollama", "serve"}), IsEmpty());
+}
+
+/// What strangers' scripts have that is not meant.
+TEST_F(OfScripts, WordsInOtherPlacesAreNotTheProgram) {
+  EXPECT_THAT(warned({"python3", "solve.py", "sudoku"}), IsEmpty());
+  EXPECT_THAT(warned({"sh", "-c", "which sudo; cat /etc/sudoers"}), IsEmpty());
+  EXPECT_THAT(warned({"sh", "-c", "cd x;sudo python t.py"}), testing::SizeIs(1));
+  EXPECT_THAT(warned({"bash", "-c", "ollama serve & ollama run llama3"}), IsEmpty());
+  EXPECT_THAT(warned({"podman", "run", "nvidia/cuda:12.4.1-base", "t"}), IsEmpty());
+  EXPECT_THAT(warned({"module", "load", "cuda:12.4"}), IsEmpty());
+  EXPECT_THAT(warned_of("talk.sh",
+                        "x=1 # cuda:1, not --gpu 1\necho never use cuda:1\n"
+                        "[ -z \"$CUDA_VISIBLE_DEVICES\" ] && export "
+                        "CUDA_VISIBLE_DEVICES=0\n# run python training\n"),
+              IsEmpty());
+  EXPECT_THAT(warned_of("doc.py",
+                        "\"\"\"Runs on cuda:1.\n\nSet CUDA_VISIBLE_DEVICES=1.\n\"\"\"\n"
+                        "p.add_argument('--d', help='such as cuda:1')\n"
+                        "d = 'cuda:1' if torch.cuda.device_count() > 1 else 'cuda:0'\n"),
+              IsEmpty());
+  EXPECT_THAT(warned_of("plain.sh", "# run python training\nsudo python t.py --gpu 1\n"),
+              testing::SizeIs(2));
 }
 
 TEST(GpuHabits, TheUsualPortIsEverybodys) {

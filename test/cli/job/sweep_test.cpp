@@ -44,6 +44,8 @@ TEST(Param, SaysWhatToTypeInstead) {
   EXPECT_THAT(values_of("s=1-5:0"), HasSubstr("is no range"));
   EXPECT_THAT(values_of("s=1-5000"), HasSubstr("1-5000 has 5000 values, the most is 4096"));
   EXPECT_THAT(values_of("lr=0.1-0.5"), HasSubstr("ranges are of whole numbers with one dash"));
+  EXPECT_THAT(values_of("lr=-5--1"), HasSubstr("ranges are of whole numbers with one dash"));
+  EXPECT_EQ(values_of("lr=-5"), "-5|");
   EXPECT_THAT(values_of("s=1..5"), HasSubstr("ranges are of whole numbers with one dash"));
   EXPECT_THAT(values_of("s=range(1,5)"), HasSubstr("is of another tool; say 1-5"));
   EXPECT_THAT(values_of("lr=[0.1,0.2]"), HasSubstr("write the values without brackets"));
@@ -59,6 +61,9 @@ TEST(ParamFile, HasNamesAndThenPoints) {
   EXPECT_EQ(told(parse_points("lr, seed\n# note\n0.1,1\r\n\n\"a,b\", 1-5\n", "p.csv")),
             "0.1,1|a,b,1-5|");
   EXPECT_EQ(told(parse_points("lr\tseed\n0.1\t1,2\n", "p.tsv")), "0.1,1,2|");
+  EXPECT_EQ(told(parse_points("color,n\n#ff0000,1\nblue,2\n", "p.csv")), "#ff0000,1|blue,2|");
+  EXPECT_THAT(told(parse_points(",lr\n0,0.1\n", "p.csv")), HasSubstr("index=False"));
+  EXPECT_THAT(told(parse_points("lr;seed\n0,1;2\n", "p.csv")), HasSubstr("between semicolons"));
   EXPECT_EQ(told(parse_points("lr,seed\n1\n", "p.csv")),
             "p.csv:2: 1 values, the first line has 2 names");
   EXPECT_EQ(told(parse_points("lr,lr\n1,2\n", "p.csv")), "p.csv:1: 'lr' is there twice");
@@ -75,6 +80,7 @@ TEST(Lines, AreCommandsWithoutBlankLinesAndComments) {
   EXPECT_EQ(told(lines), "python a.py --x 1 # behind|python b.py   --y 2|echo '\\\\'|last \\\\|");
   EXPECT_EQ(lines->names, (std::vector<std::string>{"line"}));
   EXPECT_EQ(told(parse_lines("# none\n", "jobs.txt")), "jobs.txt: has no line with a command");
+  EXPECT_EQ(told(parse_lines("\xEF\xBB\xBFtrue\n", "jobs.txt")), "true|");
   EXPECT_THAT(told(parse_lines("\necho " + std::string(5000, 'x'), "jobs.txt")),
               HasSubstr("jobs.txt:2: 5013 bytes in quotes, the most is 4096; write a script"));
 }
@@ -120,6 +126,16 @@ TEST(Sweeps, HaveNoParameterThatNothingReads) {
   EXPECT_EQ(refusal({"bash", "t.sh", "{lr}"}), "taken");
   folder.write("t.sh", "echo");
   EXPECT_THAT(refusal({"bash", "t.sh", "{lr}"}), HasSubstr("--param seed"));
+}
+
+TEST(Sweeps, FillTheCommandAlone) {
+  const Sweep sweep{.names = {"lr"}, .points = {{"0.1"}}};
+  JobOptions options;
+  options["--output"] = "%x.log";
+  EXPECT_TRUE(check_labels(sweep, options).has_value());
+  options["--output"] = "run-{lr}.log";
+  EXPECT_EQ(check_labels(sweep, options).error().message,
+            "--output: {lr} is filled in the command alone; %a is the number of the task");
 }
 
 TEST(Sweeps, AreArraysInWhatIsSent) {
