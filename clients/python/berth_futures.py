@@ -110,7 +110,8 @@ def _main_of_here():
     if name is not None:
         return "module", name
     path = getattr(main, "__file__", None)
-    return None if path is None else ("path", os.path.abspath(path))
+    is_file = path is not None and os.path.isfile(path)  # <stdin> is none
+    return ("path", os.path.abspath(path)) if is_file else None
 
 
 def _name_of(function):
@@ -259,7 +260,7 @@ class Executor(concurrent.futures.Executor):
         for number, (arguments, keywords) in enumerate(calls, 1):
             base = os.path.join(self._folder, "%s-%d" % (batch, number))
             call = _pickled(function, arguments, keywords, main)
-            needs_main = b"__main__" in call
+            needs_main = b"__main__" in call or b"__mp_main__" in call  # of a job that calls
             _write(base + ".call", pickle.dumps(
                 (sys.path, sys.argv, main if needs_main else None, call)))
             futures.append(Future(self, base))

@@ -124,6 +124,8 @@ TEST(CliErrors, AnUnknownOptionIsNamedWithItsVerb) {
             "berth: -l: berth ls has no such option; see berth ls --help\n");
   EXPECT_EQ(berth({"update", "7", "--", "echo"}).err,
             "berth: echo: one word too many for berth update; see berth update --help\n");
+  EXPECT_EQ(berth({"run", "--param", "x=1,2", "--", "true"}).err,
+            "berth: --param: is an option of berth submit alone\n");
   EXPECT_EQ(berth({"gpus", "extra"}).err,
             "berth: extra: one word too many for berth gpus; see berth gpus --help\n");
   EXPECT_EQ(berth({"show"}).err,

@@ -21,6 +21,8 @@ class Odd(Exception):
 Point = collections.namedtuple("Point", "lr seed")
 def square(x):
     return x * x
+def squares(most):
+    return sum(berth.map(square, range(most), gpus=0, progress=False))
 def loss(point):
     return point["lr"] * point["seed"]
 def turned(point):
@@ -44,6 +46,10 @@ if __name__ == "__main__":
     assert berth.map(loss, points, gpus=0, progress=False) == [1.0, 3.0]
     assert berth.map(turned, [Point(1, 2)], gpus=0, progress=False) == [Point(2, 1)]
     assert berth.map(square, [], gpus=0) == []
+    assert berth.map(squares, [3], gpus=0, progress=False) == [5]
+    with berth.Executor(folder="kept", gpus=0) as one, berth.Executor(folder="kept", gpus=0) as two:
+        both = [one.submit(square, 2), two.submit(square, 3)]
+        assert [call.result() for call in both] == [4, 9]
     odd = error_of(lambda: berth.map(fails, [1, 2, 3], gpus=0, progress=False))
     assert isinstance(odd, Odd) and str(odd) == "no 2", odd
     assert 'raise Odd("no %d" % x)' in str(odd.__cause__), odd.__cause__

@@ -688,7 +688,11 @@ std::string unknown_option(std::string_view word) {
   JobOptions options;
   add_job_options(all, options);
   add_submit_options(all, options);
-  return std::string(word) + ": no such option" + did_you_mean(typed, option_names(all));
+  const auto names = option_names(all);
+  if (std::ranges::find(names, typed) != names.end()) {
+    return std::string(word) + ": is an option of berth submit alone";
+  }
+  return std::string(word) + ": no such option" + did_you_mean(typed, names);
 }
 
 Expected<std::vector<std::string>> command_words(const std::vector<std::string>& left_over,
