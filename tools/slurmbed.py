@@ -41,6 +41,12 @@ fi
 say end
 """
 
+# $1 seconds, or until there is a file of that name.
+WORK = """case $1 in
+/*) until [ -e "$1" ]; do sleep 0.05; done ;;
+*) sleep "$1" ;;
+esac"""
+
 # On the emulated GPUs of its node: $1 seconds with $2 MiB.
 LOAD = """BERTH_EMU_STATE=%(folder)s/gpus.$SLURMD_NODENAME/state LD_LIBRARY_PATH=%(top)s/build/release/emu \\
   %(top)s/build/release/bin/berth-load --vram "$2"M --steps "$1"0 --step-ms 100 --duty 0.1 --report 0"""
@@ -68,7 +74,7 @@ def attempt(*words, user=None):
     return done.returncode == 0, (done.stdout + done.stderr).strip()
 
 
-def wait_until(what, is_so, seconds=60.0):
+def wait_until(what, is_so, seconds=180.0):
     """Waits until it is so. The bound is for what never comes."""
     deadline = time.monotonic() + seconds
     while not is_so():
@@ -119,13 +125,14 @@ class Bed:
         self.deaths = collections.defaultdict(list)  # times at which a node's processes were killed
         self.forgotten = []  # times at which a slurmctld was killed
         self.drained = []  # nodes that Slurm drained after that, and that were resumed
-        self.vanished = {}  # times at which processes were first seen gone, by their numbers
+        self.alive = {}  # times at which processes were last seen alive, by their numbers
+        self.vanished = {}  # and when those that are gone were
         self.watch = threading.Thread(target=self.watch_processes, daemon=True)
         self.is_up = True
 
     def __enter__(self):
         with open(self.script, "w", encoding="utf-8") as file:
-            work = LOAD % {"folder": self.folder, "top": TOP} if self.emulated else 'sleep "$1"'
+            work = LOAD % {"folder": self.folder, "top": TOP} if self.emulated else WORK
             file.write(SCRIPT % {"log": self.log, "work": work})
         os.chmod(self.script, 0o755)
         with open(self.log, "w", encoding="utf-8"):
@@ -168,11 +175,17 @@ class Bed:
             print(f"{value or kind.__name__}; files are in {self.folder}", file=sys.stderr)
 
     def watch_processes(self):
-        """Notes when the scripts' processes go: one that is killed says nothing."""
+        """Notes when the scripts' processes go: one that is killed says nothing. It went after it
+        was last seen; this thread may miss it late, when another runs already."""
         while self.is_up:
             for run in self.read_runs():
-                if run.pid not in self.vanished and state_of(run.pid) in "ZX":
-                    self.vanished[run.pid] = time.time()
+                seen = time.time()
+                if run.pid in self.vanished:
+                    continue
+                if state_of(run.pid) in "ZX":
+                    self.vanished[run.pid] = self.alive.get(run.pid, run.begin)
+                else:
+                    self.alive[run.pid] = seen
             time.sleep(0.05)
 
     def down(self):
@@ -318,8 +331,8 @@ class Bed:
     # ---- Jobs --------------------------------------------------------------------------------
 
     def submit(self, gib, seconds, *words, user=None, kind="short"):
-        """Submits a job that holds so many GiB on its GPU. Without berth the words say what it
-        asks. Returns: its number."""
+        """Submits a job that holds so many GiB on its GPU, for so long or until there is a file of
+        that name. Without berth the words say what it asks. Returns: its number."""
         if self.with_berth:
             words = (f"--comment=vram={gib}G class={kind}", *words)
         job = command("sbatch", "--parsable", "--output=/dev/null", "--requeue", "--chdir=/", *words,
@@ -368,7 +381,7 @@ class Bed:
         return command("squeue", "--noheader", "--states=PENDING,RUNNING,COMPLETING",
                        "--format=%A", check=False).split()
 
-    def wait_for_all(self, seconds=120.0):
+    def wait_for_all(self, seconds=300.0):
         """Until Slurm and berth know of no job that waits or runs. A run that was killed counts."""
         def is_over():
             self.resume_drained()

@@ -135,6 +135,21 @@ void Engine::queue_or_defer(Job& job) {
   if (is_ready) emit(EventKind::Submitted, job.id);
 }
 
+/// Of a job that waits to start. It may wait for a place from now on, or no longer.
+void Engine::change_begin(Job& job, Instant begin) {
+  if (job.spec.conditions->begin == begin) return;
+  const bool was_queued = job.state == JobState::Queued;
+  leave_turn(job);
+  job.spec.conditions.edit().begin = begin;
+  deferrals_.add(job, now_);
+  const bool is_other = was_queued ? begin > now_ : job.spec.conditions->after.empty();
+  if (job.state == JobState::Held || !is_other) return;
+  queue_or_defer(job);
+  if (!was_queued) return;
+  drop_holds(job.id);
+  emit(EventKind::Withdrawn, job.id);
+}
+
 /// It waits for nothing any more, as it ends or is held.
 void Engine::leave_turn(const Job& job) {
   deferrals_.remove(job);

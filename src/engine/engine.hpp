@@ -189,6 +189,7 @@ class Engine {
   std::optional<NeverText> drop_met(Job& job, std::vector<JobId>& met);
   std::optional<NeverText> never_begins(Job& job);
   void queue_or_defer(Job& job);
+  void change_begin(Job& job, Instant begin);
   void leave_turn(const Job& job);
   void note_gone(const Job& job);
   void on_met(JobId id);

@@ -129,6 +129,7 @@ void Engine::on(const Updated& updated) {
   const bool can_be = (job->state == JobState::Queued || job->state == JobState::Deferred ||
                        job->state == JobState::Held);
   if (!can_be || why_impossible(job->id, updated.spec.request, state_.cluster)) return;
+  change_begin(*job, updated.spec.conditions->begin);
   job->spec.command = updated.spec.command;
   const bool is_same = job->spec.request == updated.spec.request &&
                        job->spec.vram_estimate == updated.spec.vram_estimate &&

@@ -109,6 +109,7 @@ void Intake::on_waiting(const JobRecord& job, const Job& known) {
     common_.note(id, "");
     common_.conductor->tell({ReleaseAsked{id}});
   }
+  follow_begin(job, known);
   // What it was let run with before is all that it can be let run with again.
   const GpuTypes types = types_of(parse_shards(job.gres), common_.cluster);
   if (types != 0 && known.spec.request.gpu.types != types) {
@@ -117,6 +118,20 @@ void Intake::on_waiting(const JobRecord& job, const Job& known) {
     updated.spec.time_limit = job.time_limit;
     common_.conductor->tell({updated});
   }
+}
+
+/// As an administrator or its user has changed it by now, in seconds. A job that ran before has one
+/// that Slurm gave it.
+void Intake::follow_begin(const JobRecord& job, const Job& known) {
+  const Instant asked = kStart + seconds(job.begin);
+  const Instant before = known.spec.conditions->begin;
+  const Instant now = common_.now();
+  const bool is_same =
+      (asked <= now && before <= now) || (asked <= before && before < asked + seconds(1));
+  if (is_same || known.attempt != Attempt(0)) return;
+  Updated updated{.job = known.id, .spec = known.spec};
+  updated.spec.conditions.edit().begin = asked;
+  common_.conductor->tell({updated});
 }
 
 /// A job of a partition of berth's that the engine does not know.

@@ -45,6 +45,7 @@ class Intake {
   void on_job(const JobRecord& job);
   bool is_ours(const JobRecord& job) const;
   void on_waiting(const JobRecord& job, const Job& known);
+  void follow_begin(const JobRecord& job, const Job& known);
   void on_stranger(const JobRecord& job);
   void take_in(const JobRecord& job);
   void add(const JobRecord& job, const Note& note);

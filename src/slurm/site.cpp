@@ -130,6 +130,9 @@ std::string SlurmSite::why_fixed(std::string_view field) const {
   if (field == "time_limit_seconds") {
     return "Slurm has it; change it there, by scontrol update jobid=JOB timelimit=MINUTES";
   }
+  if (field == "begin_at") {
+    return "Slurm has it; change it there, by scontrol update jobid=JOB starttime=TIME";
+  }
   // Its environment and the limit of an MPS server come from what was asked at submission.
   if (field == "vram_bytes") {
     return "Slurm has given it to the job's environment; cancel the job and submit it again";

@@ -202,6 +202,9 @@ TEST_F(Conditional, ABeginIsATime) {
   const Json job = rig_.wait_end(soon);
   EXPECT_GE(job["started_at"].get<double>(), now + 0.5);
   EXPECT_EQ(rig_.job(later)["state"], "deferred");
+  const Rig::Answer changed = rig_.request("POST", path(later, "/update"), {{"begin_at", now}});
+  EXPECT_EQ(changed.status, 200) << changed.body;
+  EXPECT_EQ(rig_.wait_end(later)["state"], "done");
 }
 
 TEST_F(Conditional, AKeyIsTakenOnce) {

@@ -110,6 +110,44 @@ TEST_F(Deferral, AJobThatNeverCanEndsWithThoseBehindItAndSaysWhy) {
   EXPECT_EQ(rig_.state(cleanup), JobState::Queued);
 }
 
+TEST_F(Deferral, ItsBeginMayBeChangedUntilItStarts) {
+  const auto begins = [&](JobId job, std::int64_t second) {
+    Updated updated{.job = job, .spec = rig_.job(job).spec};
+    updated.spec.conditions.edit().begin = kStart + seconds(second);
+    rig_.tell({updated});
+    return rig_.state(job);
+  };
+  const JobId job = rig_.submit(after({}, kStart + hours(1)));
+  EXPECT_EQ(begins(job, 7200), JobState::Deferred);
+  EXPECT_EQ(begins(job, 0), JobState::Queued);
+  EXPECT_EQ(begins(job, 60), JobState::Deferred) << "it waits for no place any more";
+  rig_.at(60).tell({});
+  EXPECT_EQ(rig_.state(job), JobState::Queued);
+  rig_.tell({HoldAsked{job}});
+  EXPECT_EQ(begins(job, 90), JobState::Held);
+  rig_.tell({ReleaseAsked{job}});
+  EXPECT_EQ(rig_.state(job), JobState::Deferred);
+  rig_.at(90).tell({});
+  rig_.start(job, {0});
+  EXPECT_EQ(begins(job, 200), JobState::Starting) << "it has started";
+
+  const JobId follower = rig_.submit(after({{.job = job}}, kStart + seconds(300)));
+  EXPECT_EQ(begins(follower, 0), JobState::Deferred) << "it waits for a job still";
+}
+
+TEST_F(Deferral, ATaskWhoseBeginIsPutOffGivesUpItsTurn) {
+  const std::vector<JobId> tasks = submit_array(3, 1);
+  Updated updated{.job = tasks[0], .spec = rig_.job(tasks[0]).spec};
+  updated.spec.conditions.edit().begin = kStart + seconds(60);
+  rig_.tell({updated});
+  EXPECT_EQ(rig_.state(tasks[0]), JobState::Deferred);
+  EXPECT_EQ(rig_.state(tasks[1]), JobState::Queued);
+  rig_.at(60).tell({});
+  EXPECT_EQ(rig_.state(tasks[0]), JobState::Deferred) << "another has its turn";
+  rig_.tell({CancelAsked{tasks[1]}});
+  EXPECT_EQ(rig_.state(tasks[0]), JobState::Queued);
+}
+
 /// As Slurm has it: the whole array has ended, and one of its jobs at least not well.
 TEST_F(Deferral, OfAnArrayAsAWholeOneJobThatDidNotEndWellIsEnough) {
   for (const int bad : {0, 1, 2, 3}) {  // 3: none

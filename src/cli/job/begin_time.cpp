@@ -1,6 +1,7 @@
 #include "cli/job/begin_time.hpp"
 
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <ctime>
 #include <optional>
@@ -49,6 +50,11 @@ std::optional<Instant> clock_or_date(std::string text, Instant now) {
 }
 
 }  // namespace
+
+Instant this_instant() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return kStart + std::chrono::duration_cast<Duration>(since);
+}
 
 Expected<Instant> parse_begin(std::string_view text, Instant now) {
   std::string_view rest = text.starts_with("now+") ? text.substr(3) : text;

@@ -197,6 +197,7 @@ Expected<Json> time_from_now(const std::string& typed, Instant now) {
 }
 
 Expected<Json> begin_asked(const std::string& typed, Instant now) {
+  if (typed == "now") return in_seconds(now - kStart);
   const auto at = parse_begin(typed, now);
   return at ? Expected<Json>(in_seconds(*at - kStart)) : std::unexpected(at.error());
 }
@@ -579,9 +580,9 @@ void add_update_options(CLI::App& verb, JobOptions& options) {
   add_no_suspend(verb, options);
 }
 
-Expected<Json> change_of(const JobOptions& options) {
+Expected<Json> change_of(const JobOptions& options, Instant now) {
   Json json = Json::object();
-  if (auto done = take_fields(json, options, kStart, may_be_changed); !done) {
+  if (auto done = take_fields(json, options, now, may_be_changed); !done) {
     return std::unexpected(done.error());
   }
   if (!json.empty()) return json;
@@ -604,8 +605,7 @@ Expected<Caller> this_caller() {
   if (failed) return fail(ErrorCode::Io, "the working directory: " + failed.message());
   caller.umask = umask(0);
   umask(caller.umask);
-  caller.now = kStart + std::chrono::duration_cast<Duration>(
-                            std::chrono::system_clock::now().time_since_epoch());
+  caller.now = this_instant();
   return caller;
 }
 

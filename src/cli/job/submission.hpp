@@ -71,9 +71,9 @@ struct Submission {
 /// the option, its value and what is allowed.
 Expected<Submission> submission_of(const JobOptions& options, const Caller& caller);
 
-/// The body of POST /v1/jobs/ID/update: what may be changed, as typed. Errors: as submission_of(),
-/// and if nothing is to be changed.
-Expected<Json> change_of(const JobOptions& options);
+/// The body of POST /v1/jobs/ID/update: what may be changed, as typed at `now`. Errors: as
+/// submission_of(), and if nothing is to be changed.
+Expected<Json> change_of(const JobOptions& options, Instant now);
 
 /// The command: what CLI11 left over before the command line's first `--`, and what stands from
 /// there on. Errors: InvalidArgument for an option that is not known, or no word at all.

@@ -5,6 +5,7 @@
 
 #include "cli/ask/daemon.hpp"
 #include "cli/ask/job_choice.hpp"
+#include "cli/job/begin_time.hpp"
 #include "cli/job/submission.hpp"
 #include "cli/mcp/mcp.hpp"
 #include "cli/print/table_forms.hpp"
@@ -207,7 +208,7 @@ class Tools {
     JobOptions options;
     const auto done = take_typed(options, arguments, may_be_changed);
     if (!done) return std::unexpected(done.error());
-    const auto change = change_of(options);
+    const auto change = change_of(options, this_instant());
     if (!change) return std::unexpected(change.error());
     (*body)["change"] = *change;
     return post("/v1/update", body->dump());
@@ -352,6 +353,7 @@ constexpr std::string_view kUpdate = R"({
   "gpu_index": {"type": ["string", "integer"], "description": "The only GPUs that it accepts."},
   "share": {"type": "string", "description": "now, patient or never: when it joins other jobs."},
   "name": {"type": "string"},
+  "begin": {"type": "string", "description": "Do not start before: now, +2h, 22:00."},
   "priority": {"type": ["integer", "string"]}})";
 constexpr std::string_view kSince = R"({
   "since": {"type": "string", "default": "30d",

@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/ask/each_job.hpp"
+#include "cli/job/begin_time.hpp"
 #include "cli/job/submission.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/verbs.hpp"
@@ -15,7 +16,7 @@ struct UpdateArguments {
 };
 
 int update_jobs(const UpdateArguments& arguments) {
-  const auto body = change_of(arguments.job);
+  const auto body = change_of(arguments.job, this_instant());
   if (!body) return report_usage(body.error().message);
   const auto words = [](const Json& job) {
     const std::string state = printable(text_of(job, "state"));

@@ -239,7 +239,7 @@ inline constexpr auto kJobFields = [] {
        "priority"},
       {"after", List, FieldRange{0, limits::kMostDependencies}, "", AtSubmission, IfSaid,
        kReadApart, FieldOption{"--after"}},
-      {"begin_at", Moment, kMoment, "", AtSubmission, IfSaid,
+      {"begin_at", Moment, kMoment, "", WhileItWaits, IfSaid,
        number_in<&JobSpec::conditions, &Conditions::begin>(),
        FieldOption{"--begin", "TIME", When, Submit},
        "Do not start before: +2h, 22:00, 2026-11-24T22:00.", "begins"},

@@ -101,17 +101,23 @@ TEST(Submission, SaysWhenItRunsAgainAndHowItSaves) {
 
 TEST(Submission, AnUpdateSaysWhatMayBeChanged) {
   JobOptions options;
-  EXPECT_EQ(change_of(options).error().message,
+  const Instant now = kStart + hours(1);
+  EXPECT_EQ(change_of(options, now).error().message,
             "nothing is to be changed; give --vram, --gpus, --gpu-type, --gpu-index, --share, "
-            "--time, --suspend, --priority or --name");
+            "--time, --suspend, --priority, --begin or --name");
   options["--retries"] = "3";
-  EXPECT_FALSE(change_of(options));
+  EXPECT_FALSE(change_of(options, now));
   options["--gpu-index"] = "0-1";
   options["--time"] = "2m";
-  EXPECT_EQ(change_of(options).value(),
+  EXPECT_EQ(change_of(options, now).value(),
             *parse_json(R"({"gpu_indices": [0, 1], "time_limit_seconds": 120.0})"));
   options["--vram"] = "max";
-  EXPECT_THAT(change_of(options).error().message, HasSubstr("--vram max: is not a size"));
+  EXPECT_THAT(change_of(options, now).error().message, HasSubstr("--vram max: is not a size"));
+  JobOptions begin;
+  begin["--begin"] = "+2h";
+  EXPECT_EQ(change_of(begin, now).value(), *parse_json(R"({"begin_at": 10800.0})"));
+  begin["--begin"] = "now";
+  EXPECT_EQ(change_of(begin, now).value(), *parse_json(R"({"begin_at": 3600.0})"));
 }
 
 TEST(Submission, MaxIsTheWholeGpuAlone) {
