@@ -48,7 +48,7 @@ const std::vector<Panel>& panels() {
       {"One decision of headroom, 1,000 GPUs, p99",
        "us",
        1000,
-       {{"queue is blocked", "decide/headroom", "p99_us"}}},
+       {{"queue is blocked", "decide/headroom/least-shared/gpus:1000/users:20", "p99_us"}}},
       {"Journal on disk", "MiB", 0, both("database_mib")},
       {"A replay at 95 % load, per job, a GPU for each 100",
        "us",
