@@ -88,7 +88,9 @@ void Bookings::book(const ClusterView& view, const Placer& placer, How how) {
   if (!is_kept) profile_.emplace(by);
   profile_->look(view);
   if (how == How::Again) {
+    profile_->begin_walk();
     book_again(view, placer);
+    profile_->end_walk();
   } else {
     for (const auto& [turn, booking] : queue_) {
       if (!is_kept && booking.is_made()) profile_->add(booking);
@@ -140,13 +142,18 @@ void Bookings::book_new(const ClusterView& view, const Placer& placer) {
 }
 
 void Bookings::move_forward(const ClusterView& view, const Placer& placer) {
+  profile_->begin_walk();
   for (auto& [turn, booking] : queue_) {
+    const JobView job = view.job(booking.job);
     if (booking.from <= view.now()) continue;
-    if (booking.is_made()) profile_->remove(booking.job);
-    auto slot = profile_->earliest(view.job(booking.job), placer, booking.from);
+    if (booking.is_made() && !profile_->may_begin_before(job, booking.from)) continue;
+    const auto lifted = profile_->lift(booking.job);
+    auto slot = profile_->earliest(job, placer, booking.from);
+    if (slot && lifted) profile_->leave(*lifted);
     if (slot) set(booking, std::move(slot));
     if (booking.is_made()) profile_->add(booking);
   }
+  profile_->end_walk();
 }
 
 std::vector<JobId> Bookings::due(Instant now) const {

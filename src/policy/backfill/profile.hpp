@@ -14,6 +14,7 @@
 #include "core/base/assert.hpp"
 #include "core/trial.hpp"
 #include "core/view.hpp"
+#include "policy/backfill/holes.hpp"
 #include "policy/backfill/levels.hpp"
 #include "policy/policy.hpp"
 
@@ -88,6 +89,17 @@ class ByTime {
 /// passes change one or two of hundreds.
 class Profile {
  public:
+  struct Stay {
+    JobId job;
+    Instant from;  ///< In the past for running jobs.
+    Instant to;
+    bool is_guess = false;  ///< It has no plan.
+    /// By number: of a running job, those that others can have after it. By place: those that it
+    /// has alone.
+    GpuCount gpus{0};
+    Grant grant = {};  ///< By place.
+  };
+
   explicit Profile(By by) : by_(by) {}
   Profile(const Profile&) = delete;
   Profile& operator=(const Profile&) = delete;
@@ -101,6 +113,18 @@ class Profile {
   /// A job without a booking changes nothing.
   void remove(JobId job);
 
+  // A walk over all bookings, each of which is moved if there is an earlier time for it.
+
+  void begin_walk() { holes_.begin_walk(); }
+  /// False: there is no time before that of its booking. True for all by number, and in the first
+  /// walk of all unless all were booked again. Cost: O(stays on GPUs with holes).
+  bool may_begin_before(const JobView& job, Instant before) const;
+  /// Takes a booking off, to look for an earlier time. Nothing if there is none.
+  std::optional<Stay> lift(JobId job);
+  /// There was one, so that others may have what was lifted.
+  void leave(const Stay& lifted);
+  void end_walk() { holes_.end_walk(); }
+
   /// The first time before `before` from which the job can stay as long as it plans, and where. By
   /// number the place is one that the jobs which run now will have left; by place it is `old` if
   /// that will do, so that looking twice changes nothing whatever the placer draws. Cost: O(stays),
@@ -112,23 +136,17 @@ class Profile {
   Instant guessed() const { return guesses_.empty() ? kNever : *guesses_.begin(); }
 
  private:
-  struct Stay {
-    JobId job;
-    Instant from;  ///< In the past for running jobs.
-    Instant to;
-    bool is_guess = false;  ///< It has no plan.
-    /// By number: of a running job, those that others can have after it. By place: those that it
-    /// has alone.
-    GpuCount gpus{0};
-    Grant grant = {};  ///< Of one that is booked by place.
-  };
   using Stays = std::map<JobId, Stay>;
+  class Sweep;
 
   static bool runs(const Stay& stay) { return stay.from == Instant::min(); }
+  Instant end_of(const JobView& running) const;
   Stay stay_of(const JobView& running) const;
   GpuCount left_by(const Grant& grant) const;
+  void look_at_gpus();
+  bool may_begin_on(GpuId gpu, const Ask& ask, JobId job, Instant before) const;
   void insert(Stays& stays, Stay stay);
-  Stays::iterator erase(Stays& stays, Stays::iterator at);
+  Stay erase(Stays& stays, Stays::iterator at);
   std::optional<Slot> by_number(const JobView& job, const Placer& placer, Instant before) const;
   std::optional<Slot> by_place(const JobView& job, const Placer& placer, Instant before,
                                const Slot& old);
@@ -146,11 +164,19 @@ class Profile {
     auto operator<=>(const Coming&) const = default;
   };
   ByTime<Coming> coming_;
-  ByTime<const Stay*> leaving_;     ///< Running jobs, by when they leave.
-  ByTime<JobId> departures_;        ///< Of both.
-  Levels taken_;                    ///< GPUs that no other job can have.
-  std::multiset<Instant> guesses_;  ///< When jobs without a plan are assumed to leave.
-  GpuCount all_{0};                 ///< GPUs there will be once no job runs.
+  ByTime<const Stay*> leaving_;  ///< Running jobs, by when they leave.
+  ByTime<JobId> departures_;     ///< Of both.
+  struct Tenant {
+    const Stay* stay;
+    Bytes charge;
+  };
+  std::vector<std::vector<Tenant>> on_gpu_;  ///< Of both, by place.
+  Levels taken_;                             ///< GPUs that no other job can have.
+  std::multiset<Instant> guesses_;           ///< When jobs without a plan are assumed to leave.
+  GpuCount all_{0};                          ///< GPUs there will be once no job runs.
+  std::vector<GpuUse> gpus_;  ///< By place: as they were when they were last looked at.
+  Holes holes_;
+  std::vector<Stay> removed_;  ///< Not noted there yet.
 };
 
 }  // namespace berth

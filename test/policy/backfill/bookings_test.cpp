@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "policy/registry.hpp"
 #include "policy/scene.hpp"
 
@@ -61,6 +63,46 @@ TEST_F(BookingsTest, MoveForwardInRankOrderWhenOneIsGivenUp) {
   book(How::Forward);
   EXPECT_EQ(from(second), seconds(100));
   EXPECT_EQ(from(third), seconds(110));
+}
+
+TEST_F(BookingsTest, AreLookedForAgainOnlyWhereRoomCameFree) {
+  class Counted final : public Placer {
+   public:
+    explicit Counted(const Placer& placer) : placer_(placer) {}
+    Placed place(const Ask& ask, JobId job, const Trial& trial) const override {
+      ++asked_;
+      return placer_.place(ask, job, trial);
+    }
+    int asked() const { return std::exchange(asked_, 0); }
+
+   private:
+    const Placer& placer_;
+    mutable int asked_ = 0;
+  };
+  const Counted placer(*placer_);
+  const auto book_all = [&](How how) { bookings_.book(scene_.view(), placer, how); };
+  const JobId first = add(4, seconds(50));
+  const JobId second = add(4, seconds(10));
+  const JobId third = add(4, seconds(20));
+  book_all(How::Again);
+  EXPECT_GT(placer.asked(), 0);
+  book_all(How::Forward);
+  EXPECT_EQ(placer.asked(), 0) << "nothing came free";
+  EXPECT_TRUE(bookings_.remove(third));
+  book_all(How::Forward);
+  EXPECT_EQ(placer.asked(), 0) << "what came free is behind them";
+  const JobId last = add(4, seconds(20));
+  book_all(How::New);
+  placer.asked();
+  EXPECT_TRUE(bookings_.remove(first));
+  book_all(How::Forward);
+  EXPECT_EQ(placer.asked(), 2);
+  EXPECT_EQ(from(second), seconds(100));
+  EXPECT_EQ(from(last), seconds(110));
+  scene_.end(running_, seconds(0));
+  book_all(How::Forward);
+  EXPECT_EQ(from(second), seconds(0));
+  EXPECT_EQ(from(last), seconds(10));
 }
 
 TEST_F(BookingsTest, AllAreBookedAgainByTheirNewRanks) {

@@ -1,0 +1,71 @@
+// Room that came free, by GPU, since all bookings were last looked at: what may let one of them
+// begin sooner.
+//
+// A booking that was not moved at that look could begin at no time before its own. It still cannot,
+// but on a GPU, or on a node, where something has left since. So most bookings need no search.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "core/ask.hpp"
+#include "core/cluster.hpp"
+
+namespace berth {
+
+class Holes {
+ public:
+  /// Room may be free from `from` to `to`, at times or all the time.
+  struct Hole {
+    Instant from;
+    Instant to;
+    /// On the GPU itself; else on its node, which matters to jobs of several GPUs.
+    bool is_own;
+  };
+
+  /// False before the first walk: room may have come free that is not in here.
+  bool are_all() const { return are_all_; }
+  /// Ascending by GPU.
+  const std::map<GpuId, Hole>& list() const { return holes_; }
+
+  /// What a grant held comes free. O(GPUs of its nodes).
+  void note(const Cluster& cluster, const Grant& grant, Instant from, Instant to) {
+    const bool has_host = grant.cpu != CpuMilli(0) || grant.memory != Bytes(0);
+    for (const Share& share : grant.shares) note(cluster, share.gpu, {from, to, has_host});
+    if (!grant.shares.empty()) return;
+    const NodeSpec& node = cluster.node(grant.host);
+    for (const GpuId gpu : node.gpu_ids()) note(gpu, {from, to, true});
+  }
+  /// A GPU can take more than before.
+  void note(const Cluster& cluster, GpuId gpu, Hole hole) {
+    const NodeSpec& node = cluster.node(cluster.node_of(gpu));
+    for (const GpuId each : node.gpu_ids()) {
+      note(each, {hole.from, hole.to, hole.is_own || each == gpu});
+    }
+  }
+
+  /// All bookings are looked at from now on, one by one. What comes free meanwhile matters to those
+  /// behind, and to all in the next walk.
+  void begin_walk() { fresh_.clear(); }
+  void end_walk() {
+    holes_ = std::exchange(fresh_, {});
+    are_all_ = true;
+  }
+
+ private:
+  void note(GpuId gpu, const Hole& hole) {
+    for (auto* const list : {&holes_, &fresh_}) {
+      Hole& known = list->try_emplace(gpu, hole).first->second;
+      known.from = std::min(known.from, hole.from);
+      known.to = std::max(known.to, hole.to);
+      known.is_own = known.is_own || hole.is_own;
+    }
+  }
+
+  std::map<GpuId, Hole> holes_;
+  std::map<GpuId, Hole> fresh_;  ///< Of the walk under way, and since.
+  bool are_all_ = false;
+};
+
+}  // namespace berth
