@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "policy/kit/filler.hpp"
 #include "policy/kit/tally.hpp"
 
 namespace berth {
@@ -109,16 +110,16 @@ std::vector<std::optional<Placement>> fill(const ClusterView& view,
     tally.take(job.id(), job.gpus());
     places[i] = placement_of(job.grant());
   });
+  Filler filler(placer, trial);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     if (places[i]) continue;
     const JobView job = view.job(jobs[i]->id);
     const Ask ask = ask_of(job);
     if (!tally.allows(job.id(), ask.gpus())) continue;
-    if (Placed placed = placer.place(ask, job.id(), trial)) {
-      trial.put(ask, *placed);
-      tally.take(job.id(), ask.gpus());
-      places[i] = std::move(*placed);
-    }
+    places[i] = filler.place(ask, job.id());
+    if (!places[i]) continue;
+    trial.put(ask, *places[i]);
+    tally.take(job.id(), ask.gpus());
   }
   return places;
 }

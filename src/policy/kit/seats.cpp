@@ -34,9 +34,9 @@ Placed OneTypePlacer::place(const Ask& ask, JobId job, const Trial& trial) const
 
 bool Seating::seat(JobId job, const Ask& ask) {
   if (!tally_.allows(job, ask.gpus())) return false;
-  Placed placed = placer_.place(ask, job, trial_);
-  if (placed) add({.job = job, .ask = ask, .place = std::move(*placed)});
-  return placed.has_value();
+  auto place = filler_.place(ask, job);
+  if (place) add({.job = job, .ask = ask, .place = std::move(*place)});
+  return place.has_value();
 }
 
 bool Seating::keep(JobId job, const Ask& ask) {

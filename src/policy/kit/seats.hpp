@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/view.hpp"
+#include "policy/kit/filler.hpp"
 #include "policy/kit/tally.hpp"
 #include "policy/policy.hpp"
 
@@ -38,12 +39,12 @@ struct Seat {
   Placement place;
 };
 
-/// Gives seats job by job. Requires: its arguments outlive it, and the trial is of an empty
-/// cluster.
+/// Gives seats job by job. Requires: its arguments outlive it, the trial is of an empty cluster, and
+/// nothing is taken off it meanwhile.
 class Seating {
  public:
   Seating(const ClusterView& view, const Placer& placer, Trial& trial)
-      : view_(view), placer_(placer), trial_(trial), tally_(view, Tally::From::Nothing) {}
+      : view_(view), filler_(placer, trial), trial_(trial), tally_(view, Tally::From::Nothing) {}
 
   /// At the placer's choice. Returns: whether there is a place and the user may have it.
   bool seat(JobId job, const Ask& ask);
@@ -63,7 +64,7 @@ class Seating {
   void add(Seat seat);
 
   const ClusterView& view_;
-  const Placer& placer_;
+  Filler filler_;
   Trial& trial_;
   Tally tally_;
   std::vector<Seat> seats_;
