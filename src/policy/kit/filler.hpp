@@ -9,9 +9,9 @@
 
 namespace berth {
 
-/// An ask that had no place has none later, so the placer is asked for each kind of job but once:
-/// thousands of waiting jobs ask for a few dozen kinds of places. Requires: nothing is taken off the
-/// trial meanwhile, and both outlive this.
+/// An ask that had no place has none later, so the placer is asked but once for each kind of job:
+/// thousands of waiting jobs ask for a few dozen kinds of places. Requires: nothing is taken off
+/// the trial meanwhile, and both outlive this.
 class Filler {
  public:
   Filler(const Placer& placer, const Trial& trial) : placer_(placer), trial_(trial) {}

@@ -39,8 +39,8 @@ struct Seat {
   Placement place;
 };
 
-/// Gives seats job by job. Requires: its arguments outlive it, the trial is of an empty cluster, and
-/// nothing is taken off it meanwhile.
+/// Gives seats job by job. Requires: its arguments outlive it, the trial is of an empty cluster,
+/// and nothing is taken off it meanwhile.
 class Seating {
  public:
   Seating(const ClusterView& view, const Placer& placer, Trial& trial)
