@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 #include "core/ask.hpp"
 #include "core/base/limits.hpp"
@@ -77,6 +78,15 @@ constexpr bool takes_whole(const Ask& ask) {
 /// The charge of `ask` on this GPU now.
 constexpr Bytes charge_of(const Ask& ask, const GpuSpec& gpu, const GpuUse& use) {
   return takes_whole(ask) ? std::max(Bytes(0), gpu.capacity - use.foreign) : charge_on(ask, gpu);
+}
+
+inline constexpr Bytes kMostBytes{std::numeric_limits<std::int64_t>::max()};
+
+/// An ask for more memory than this is refused by `guarantee`, for want of room. A GPU that is out
+/// of service refuses for that, so it counts as one of any size.
+constexpr Bytes room_on(const GpuSpec& gpu, const GpuUse& use) {
+  if (!is_usable(use)) return kMostBytes;
+  return use.alone > 0 ? Bytes(-1) : gpu.capacity - use.foreign - use.charged;
 }
 
 /// True for a healthy GPU without tenants and without foreign use above the guard band.

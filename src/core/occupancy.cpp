@@ -1,5 +1,7 @@
 #include "core/occupancy.hpp"
 
+#include <algorithm>
+
 #include "core/base/assert.hpp"
 
 namespace berth {
@@ -8,7 +10,8 @@ Occupancy::Occupancy(const Cluster& cluster, const Admission& admission)
     : admission_(admission),
       gpus_(cluster.gpus().size()),
       nodes_(cluster.nodes().size()),
-      by_vacant_(cluster.largest_node() + 1, NodeSet(cluster.nodes().size())) {
+      by_vacant_(cluster.largest_node() + 1, NodeSet(cluster.nodes().size())),
+      rooms_(cluster.nodes().size(), Bytes(-1)) {
   for (std::uint32_t n = 0; n < nodes_.size(); ++n) by_vacant_[0].insert(NodeId(n));
   recount(cluster);
 }
@@ -21,7 +24,16 @@ void Occupancy::recount(const Cluster& cluster) {
       if (vacant_now(cluster, gpu)) ++vacant;
     }
     reindex(NodeId(n), vacant - nodes_[n].vacant);
+    find_room(cluster, NodeId(n));
   }
+}
+
+void Occupancy::find_room(const Cluster& cluster, NodeId node) {
+  Bytes most(-1);
+  for (const GpuId gpu : cluster.node(node).gpu_ids()) {
+    most = std::max(most, room_now(cluster, gpu));
+  }
+  rooms_[node.value()] = most;
 }
 
 void Occupancy::reindex(NodeId node, std::int64_t change) {
@@ -59,16 +71,19 @@ void Occupancy::put(const Cluster& cluster, const Grant& grant) {
   std::size_t next = 0;
   for_each_node(cluster, grant, [&](NodeId node, std::size_t here) {
     std::int64_t change = 0;
+    bool had_most = false;
     for (const std::size_t end = next + here; next < end; ++next) {
       const Share& share = grant.shares[next];
       GpuUse& use = gpus_[share.gpu.value()];
       if (vacant_now(cluster, share.gpu)) --change;
+      had_most = had_most || room_now(cluster, share.gpu) == rooms_[node.value()];
       use.charged += share.charge;
       use.milli += grant.milli;
       ++use.tenants;
       if (grant.sharing == Sharing::Alone) ++use.alone, use.gang += gang_of(grant);
     }
     reindex(node, change);
+    if (had_most) find_room(cluster, node);
     const std::size_t all = grant.shares.size();
     nodes_[node.value()].cpu += CpuMilli(host_part(grant.cpu.raw(), here, all));
     nodes_[node.value()].host += Bytes(host_part(grant.memory.raw(), here, all));
@@ -88,6 +103,7 @@ void Occupancy::take(const Cluster& cluster, const Grant& grant) {
       --use.tenants;
       if (grant.sharing == Sharing::Alone) --use.alone, use.gang -= gang_of(grant);
       if (vacant_now(cluster, share.gpu)) ++change;
+      rooms_[node.value()] = std::max(rooms_[node.value()], room_now(cluster, share.gpu));
     }
     reindex(node, change);
     const std::size_t all = grant.shares.size();
@@ -98,8 +114,14 @@ void Occupancy::take(const Cluster& cluster, const Grant& grant) {
 
 void Occupancy::set_gpu(const Cluster& cluster, GpuId id, const GpuUse& use) {
   const int before = vacant_now(cluster, id) ? 1 : 0;
+  const Bytes room = room_now(cluster, id);
+  const NodeId node = cluster.node_of(id);
   gpus_[id.value()] = use;
-  reindex(cluster.node_of(id), (vacant_now(cluster, id) ? 1 : 0) - before);
+  reindex(node, (vacant_now(cluster, id) ? 1 : 0) - before);
+  Bytes& most = rooms_[node.value()];
+  const bool had_most = room == most;
+  most = std::max(most, room_now(cluster, id));
+  if (had_most) find_room(cluster, node);
 }
 
 void Occupancy::set_node(NodeId id, const NodeUse& use) {

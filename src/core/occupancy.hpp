@@ -57,6 +57,8 @@ class Occupancy {
   const NodeUse& node(NodeId id) const { return nodes_[id.value()]; }
   const Admission& admission() const { return admission_; }
   GpuCount vacant() const { return GpuCount(vacant_); }
+  /// The most there is on one GPU of the node, by room_on(). O(1).
+  Bytes room_on(NodeId id) const { return rooms_[id.value()]; }
 
   /// Nodes with exactly `count` vacant GPUs.
   const NodeSet& nodes_with(std::uint32_t count) const { return by_vacant_[count]; }
@@ -77,15 +79,20 @@ class Occupancy {
 
  private:
   void reindex(NodeId node, std::int64_t change);
+  void find_room(const Cluster& cluster, NodeId node);
   void recount(const Cluster& cluster);
   bool vacant_now(const Cluster& cluster, GpuId id) const {
     return is_vacant(admission_, cluster.gpu(id), gpus_[id.value()]);
+  }
+  Bytes room_now(const Cluster& cluster, GpuId id) const {
+    return berth::room_on(cluster.gpu(id), gpus_[id.value()]);
   }
 
   Admission admission_;
   std::vector<GpuUse> gpus_;
   std::vector<NodeUse> nodes_;
   std::vector<NodeSet> by_vacant_;  ///< Indexed by the number of vacant GPUs.
+  std::vector<Bytes> rooms_;        ///< By node.
   std::int64_t vacant_ = 0;
 };
 

@@ -57,6 +57,18 @@ GpuUse random_change(Rng& rng, GpuUse use) {
   return use;
 }
 
+/// The least amount of which more is refused by every GPU of the node for want of room.
+Bytes most_room(const Cluster& cluster, const Occupancy& use, const NodeSpec& node) {
+  Bytes most(-1);
+  for (const GpuId gpu : node.gpu_ids()) {
+    const GpuUse& now = use.gpu(gpu);
+    if (!is_usable(now)) return kMostBytes;
+    if (now.alone == 0)
+      most = std::max(most, cluster.gpu(gpu).capacity - now.foreign - now.charged);
+  }
+  return most;
+}
+
 /// The index, from scratch.
 void expect_index_is_true(const Cluster& cluster, const Occupancy& use) {
   std::int64_t all = 0;
@@ -68,6 +80,7 @@ void expect_index_is_true(const Cluster& cluster, const Occupancy& use) {
     }
     all += vacant;
     ASSERT_EQ(use.node(NodeId(n)).vacant, vacant);
+    ASSERT_EQ(use.room_on(NodeId(n)), most_room(cluster, use, node));
     for (std::uint32_t k = 0; k <= cluster.largest_node(); ++k) {
       const bool listed = use.nodes_with(k).next(NodeId(n), NodeId(n + 1)) == NodeId(n);
       ASSERT_EQ(listed, k == vacant) << "node " << n << " under " << k;
@@ -122,6 +135,27 @@ TEST(Occupancy, MeasurementsMoveTheIndex) {
   expect_index_is_true(cluster, use);
   use.set_admission(cluster, {.guard_floor = 2_GiB});
   expect_index_is_true(cluster, use);
+}
+
+TEST(Occupancy, NoGpuHasRoomForMoreThanItsNode) {
+  const Cluster cluster = some_cluster();
+  Occupancy use(cluster, {});
+  Rng rng(3);
+  int refused = 0;
+  for (int i = 0; i < 500; ++i) {
+    use.put(cluster, random_grant(rng, cluster, use));
+    const GpuId gpu(static_cast<std::uint32_t>(rng.between(0, cluster.gpu_count().raw() - 1)));
+    use.set_gpu(cluster, gpu, random_change(rng, use.gpu(gpu)));
+    Ask ask;
+    ask.request.gpu.vram = Bytes(rng.between(1, 24)) * (1_GiB).raw();
+    if (ask.request.gpu.vram <= use.room_on(cluster.node_of(gpu))) continue;
+    ++refused;
+    for (const GpuId each : cluster.node(cluster.node_of(gpu)).gpu_ids()) {
+      ASSERT_TRUE(is_usable(use.gpu(each)));
+      ASSERT_FALSE(admits(use.admission(), cluster.gpu(each), use.gpu(each), ask));
+    }
+  }
+  EXPECT_GT(refused, 50);
 }
 
 TEST(Occupancy, SetNodeLeavesTheIndexAlone) {

@@ -15,7 +15,8 @@ Candidates::Candidates(const Ask& ask, JobId job, const Trial& trial)
       nodes_(static_cast<std::uint32_t>(trial.cluster().nodes().size())),
       by_count_(takes_whole(ask) && !is_choosy(ask) && ask.request.cpu == CpuMilli(0) &&
                 ask.request.host == Bytes(0) && !trial.has_holds() &&
-                trial.use().admission().mode == AdmissionMode::Guarantee) {}
+                trial.use().admission().mode == AdmissionMode::Guarantee),
+      by_room_(!takes_whole(ask) && trial.use().admission().mode == AdmissionMode::Guarantee) {}
 
 void Candidates::note(Why why) {
   if (why == Why::Reservation || (why == Why::Health && worst_ == Why::Capacity)) worst_ = why;
@@ -51,6 +52,7 @@ std::uint32_t Candidates::at_most(NodeId node) const {
 std::uint32_t Candidates::fitting(NodeId node) {
   if (by_count_) return trial_.use().node(node).vacant;
   if (!may_be_on(node, ask_, 1)) return 0;  // what is wrong with its GPUs is no reason
+  if (by_room_ && ask_.request.gpu.vram > trial_.use().room_on(node)) return 0;
   const NodeSpec& spec = trial_.cluster().node(node);
   std::uint32_t count = 0;
   for (const GpuId gpu : spec.gpu_ids()) {

@@ -68,6 +68,7 @@ class Candidates {
   std::uint32_t wanted_;
   std::uint32_t nodes_;
   bool by_count_;  ///< Vacant GPUs are exactly the fitting ones.
+  bool by_room_;   ///< No GPU fits on a node that has less room on each than the ask.
   Why worst_ = Why::Capacity;
 };
 
