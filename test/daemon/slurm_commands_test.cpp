@@ -281,7 +281,7 @@ TEST_F(SlurmCommands, ADependencyThatIsNotSupportedIsNamed) {
   const std::string known =
       "is not supported; after, afterok, afterany, afternotok and singleton are\n";
   for (const auto& [asked, why] :
-       {std::pair<std::string, std::string>{"aftercorr:1", "dependency 'aftercorr' " + known},
+       {std::pair<std::string, std::string>{"afterburst:1", "dependency 'afterburst' " + known},
         {"after:1_1", "job 1_1 has not begun, and berth waits for ends alone: afterany:1_1"},
         {"after:99", "dependency 'after:99': no such job"},
         {"afterok:1+5", "'1+5' is no job; 7 is one, 7_3 a task"},
@@ -399,6 +399,27 @@ TEST_F(SlurmCommands, ScontrolRequeueRunsABatchJobAgainUnderItsNumber) {
       "sbatch -Q --no-requeue again.sh; until [ \"$(squeue -h -j 5 -o %t)\" = R ]; do sleep 0.05;"
       "done; scontrol requeue 5",
       "Requested operation is presently disabled for job 5\n", 1);
+}
+
+/// A script without an ear for SIGTERM would be gone at once, and all with it.
+TEST_F(SlurmCommands, AStepThatSavesHasTimeForItBeforeItsJobRunsAgain) {
+  rig_.folder().write(
+      "save.sh",
+      "#!/bin/bash\n#SBATCH -o saved -t 5 --signal=USR1@60\n"
+      "[ -z \"$SLURM_RESTART_COUNT\" ] || { echo again; exit 0; }\n"
+      "srun sh -c 'trap \"echo told\" TERM; touch up; until [ -e go ]; do sleep 0.05; "
+      "done; echo in time'\necho and no further\n");
+  expect(
+      "sbatch -Q save.sh; until [ -e up ]; do sleep 0.05; done; scontrol requeue 1; "
+      "until grep -q told saved; do sleep 0.05; done; touch go; "
+      "until grep -q again saved; do sleep 0.05; done; grep -v ^srun: saved",
+      "told\nin time\nagain\n");
+  expect(
+      "sbatch -Q -o out -t 5 --signal=USR1@60 --wrap='trap \"echo heard\" USR2; echo up; while :; "
+      "do "
+      "sleep 0.05; done'; until grep -q up out; do sleep 0.05; done; scancel -b -s USR2 2; "
+      "until grep heard out; do sleep 0.05; done; scancel 2",
+      "heard\n");
 }
 
 TEST_F(SlurmCommands, AScriptsSignalsAndEndAreItsOwn) {

@@ -58,11 +58,11 @@ def keeper_of(job):
 
 def script_of(job):
     """The script's own process, whose number its SLURM_TASK_PID has; of a job without a keeper the
-    first process."""
+    first process. Where a signal was asked for, a shell of the keeper's stands between them."""
     keeper = keeper_of(job)
     own = [pid for pid, is_step in of(job) if not is_step]
-    return next((pid for pid in own if parent_of(pid) == keeper
-                 or (keeper is None and parent_of(pid) not in own)), None)
+    return next((pid for pid in own if (
+        parent_of(pid) not in own if keeper is None else is_keeper(parent_of(pid)))), None)
 
 
 def step_of(pid):

@@ -3,6 +3,7 @@
 berth starts a job again after exit codes that it names (requeue_on). sbatch names one that no
 script exits with; the shell that waits for the script exits with it if it was told so by a signal.
 """
+import contextlib
 import os
 import signal
 import time
@@ -65,22 +66,42 @@ def end_others(job, keeper):
     os.read(done, 1)
     run = next((word for word in processes.words_of(keeper, "environ")
                 if word.startswith(b"BERTH_ATTEMPT=")), b"")
-    for number, seconds in ((signal.SIGTERM, GRACE), (signal.SIGKILL, GRACE)):
-        send(job, number, run)
-        until = time.monotonic() + seconds
-        while os.path.exists("/proc/%d" % keeper) and time.monotonic() < until:
+    until = time.monotonic() + GRACE
+    end_steps(job, run, until)
+    for number, end in ((signal.SIGTERM, until), (signal.SIGKILL, until + GRACE)):
+        send(of_run(job, run), number, signal.SIGCONT)
+        while os.path.exists("/proc/%d" % keeper) and time.monotonic() < end:
             time.sleep(0.05)
         if not os.path.exists("/proc/%d" % keeper):
             break
     os._exit(0)
 
 
-def send(job, number, run):
-    """To the processes of this run alone: the next one begins once the first process has ended."""
-    for pid, _ in list(processes.of(job)):
-        if pid != os.getpid() and run in processes.words_of(pid, "environ"):
-            for each in (number, signal.SIGCONT):
-                try:
-                    os.kill(pid, each)
-                except (ProcessLookupError, PermissionError):
-                    pass
+def end_steps(job, run, until):
+    """berth ends all processes once the script has ended, and what a step saves takes its time. So
+    the script, which may have no ear for SIGTERM, stands still meanwhile: it begins nothing more."""
+    script = processes.script_of(job)
+    if script is None or not steps_of(job, run):
+        return
+    send([script], signal.SIGSTOP)
+    send(steps_of(job, run), signal.SIGTERM, signal.SIGCONT)
+    while steps_of(job, run) and time.monotonic() < until:
+        time.sleep(0.05)
+
+
+def of_run(job, run):
+    """The processes of this run alone: the next one begins once the first process has ended."""
+    return [pid for pid, _ in processes.of(job)
+            if pid != os.getpid() and run in processes.words_of(pid, "environ")]
+
+
+def steps_of(job, run):
+    mine = set(of_run(job, run))
+    return [pid for pid, is_step in processes.of(job) if is_step and pid in mine]
+
+
+def send(pids, *numbers):
+    for pid in pids:
+        for number in numbers:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
