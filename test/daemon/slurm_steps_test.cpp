@@ -101,6 +101,20 @@ TEST_F(SlurmSteps, AStepWaitsForWhatAnotherHolds) {
       "first\n");
 }
 
+TEST_F(SlurmSteps, AStepWaitsForTheMemoryThatItAsksFor) {
+  expect_of_script(
+      "--mem=1000 -n 2",
+      "srun -n1 --mem=600 sh -c 'touch in; until [ -e go ]; do sleep 0.05; done; echo "
+      "first' &\nuntil [ -e in ]; do sleep 0.05; done\nsrun -n1 --mem=400 echo beside\n"
+      "srun -I -n1 --mem=401 true 2>&1 | grep -o 'nodes are busy'\n"
+      "srun -n1 --mem=1001 true 2>&1 | tail -1 | cut -d: -f4\ntouch go; "
+      "srun -n1 --mem=401 echo then 2>&1 | tail -1; wait\n",
+      "beside\nnodes are busy\n Memory required by task is not available\nfirst\n"
+      "then\n");
+  expect_of_script("", "srun --mem=1G true 2>&1",
+                   "srun: warning: --mem has no effect on a step: its job asks for no memory\n");
+}
+
 TEST_F(SlurmSteps, APlaceIsFreeOnceItsSrunIsGoneAndAStepInAStepHasItsPlace) {
   expect_of_script("-G 2",
                    "exec 2>/dev/null\n"

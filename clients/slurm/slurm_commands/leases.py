@@ -1,4 +1,4 @@
-"""What the steps of a job hold of its GPUs and its cores, so that each has its own.
+"""What the steps of a job hold of its GPUs, cores and memory, so that each has its own.
 
 A pool is the job's; each task of a step has one of its own for the steps that it begins. So a step
 waits for its neighbours alone, never for the step that it is in, and no two wait for each other. A
@@ -19,9 +19,19 @@ PAUSE = 0.05  # seconds between two looks of the step that is next
 def take(kind, names, count, busy):
     """`count` of the names, in their order. Calls busy() once if the step has to wait; steps get
     their turn in the order in which they came."""
+    return when_free(kind, lambda path: taken(path, names, count), names[:count], busy)
+
+
+def take_amount(kind, whole, amount, busy):
+    """The same for `amount` of a whole whose parts have no names."""
+    when_free(kind, lambda path: taken_amount(path, whole, amount), True, busy)
+
+
+def when_free(kind, try_take, shared, busy):
+    """What try_take(path) gives once that is not None; `shared` where nothing can be noted."""
     path = steps.file_of_this_run(steps.state_folder("slurm-leases"))
     if path is None:
-        return names[:count]
+        return shared
     if "SLURM_STEP_ID" in os.environ:
         path += "-%s-%s" % (os.environ["SLURM_STEP_ID"], os.environ.get("SLURM_PROCID", "0"))
     path += "-" + kind
@@ -31,7 +41,7 @@ def take(kind, names, count, busy):
             steps.forget_old(os.path.dirname(path))
         with in_turn(path + "-turn", busy) as (turn, was_busy):
             while True:
-                free = taken(path, names, count)
+                free = try_take(path)
                 if free is not None:
                     return free
                 if not was_busy:
@@ -42,7 +52,7 @@ def take(kind, names, count, busy):
     except OSError as error:
         print("srun: warning: %s: %s: the step does not wait for the job's %s, it shares them"
               % (path, error.strerror, kind), file=sys.stderr)
-        return names[:count]
+        return shared
 
 
 @contextlib.contextmanager
@@ -81,18 +91,35 @@ def mark_waiting(turn):
 
 def taken(path, names, count):
     """Notes this process as the holder of what is free; None if that is too little."""
+    with holders_in(path) as holders:
+        held = {name for holder in holders for name in holder["has"]}
+        free = [name for name in names if name not in held][:count]
+        return None if len(free) < count else note(holders, free)
+
+
+def taken_amount(path, whole, amount):
+    with holders_in(path) as holders:
+        is_free = sum(holder["has"] for holder in holders) + amount <= whole
+        return note(holders, amount) if is_free else None
+
+
+@contextlib.contextmanager
+def holders_in(path):
+    """Those that are alive; what is added to them is written."""
     with open(path, "a+", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
         holders = [holder for holder in read(file) if began(holder["pid"]) == holder["began"]]
-        held = {name for holder in holders for name in holder["has"]}
-        free = [name for name in names if name not in held][:count]
-        if len(free) < count:
-            return None
-        holders.append({"pid": os.getpid(), "began": began(os.getpid()), "has": free})
-        file.truncate(0)
-        file.write(json.dumps(holders))
-        return free
+        before = len(holders)
+        yield holders
+        if len(holders) > before:
+            file.truncate(0)
+            file.write(json.dumps(holders))
+
+
+def note(holders, has):
+    holders.append({"pid": os.getpid(), "began": began(os.getpid()), "has": has})
+    return has
 
 
 def read(file):

@@ -163,8 +163,43 @@ def places(options, count, job, wait):
         cores = cores_of_job()
         leases.take("cores", [str(core) for core in range(cores)],
                     min(cores, needed_cores(options, count)), may_wait)
+    hold_memory(options, count, job, may_wait)
     is_told = gpus or os.environ.get("CUDA_VISIBLE_DEVICES")
     return (gpus, of_tasks) if is_told else (None, None)
+
+
+def hold_memory(options, count, job, wait):
+    """Waits until the steps beside it leave what --mem or --mem-per-cpu asks for."""
+    from . import leases
+    if not any(name in options for name in request.SIZES):
+        return
+    asked, whole = memory_of(options, count), memory_of_job()
+    if not whole:
+        request.warn("srun", "--mem has no effect on a step: its job asks for no memory")
+    elif asked > whole:
+        raise Usage("srun: error: the step asks for %d MiB of memory, the job has %d\n"
+                    "srun: error: Unable to create step for job %s: Memory required by task is not "
+                    "available" % (asked, whole, job))
+    elif wait:
+        leases.take_amount("memory", whole, asked, wait)
+
+
+def memory_of(options, count):
+    """MiB; 0 of `--mem=0`, which waits for nothing."""
+    name = next(name for name in ("mem-per-cpu", "mem-per-gpu", "mem") if name in options)
+    each = request.checked("srun", options, name, request.mebibytes)
+    if name == "mem-per-cpu":
+        return each * needed_cores(options, count)
+    return each * (request.gpus("srun", {**options, "ntasks": str(count)})[0]
+                   if name == "mem-per-gpu" else 1)
+
+
+def memory_of_job():
+    if "SLURM_MEM_PER_NODE" in os.environ:
+        return int(os.environ["SLURM_MEM_PER_NODE"])
+    if "SLURM_MEM_PER_CPU" in os.environ:
+        return int(os.environ["SLURM_MEM_PER_CPU"]) * cores_of_job()
+    return int(os.environ.get("SLURM_MEM_PER_GPU", "0")) * variable("SLURM_GPUS_ON_NODE")
 
 
 def is_set(options, option, variable):
@@ -197,6 +232,8 @@ def told_to_step(options, count, noted, gpus):
             "SLURM_DISTRIBUTION": "block", "SLURM_SRUN_COMM_HOST": "127.0.0.1"}
     if "cpus-per-task" in options:
         told["SLURM_CPUS_PER_TASK"] = str(request.number("srun", options, "cpus-per-task", 1))
+    if options.get("mem", "0") != "0":  # what a step of this one may have
+        told["SLURM_MEM_PER_NODE"] = str(memory_of(options, count))
     if gpus is not None:
         told["SLURM_STEP_GPUS"] = ",".join(gpus)
         told["SLURM_GPUS_ON_NODE"] = str(len(gpus))
