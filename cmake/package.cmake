@@ -83,7 +83,7 @@ set(CPACK_DEBIAN_COMMANDS_PACKAGE_NAME berth-slurm-commands)
 set(CPACK_DEBIAN_COMMANDS_PACKAGE_DEPENDS "berth, python3")
 set(CPACK_DEBIAN_COMMANDS_PACKAGE_CONFLICTS slurm-client)
 set(CPACK_DEBIAN_COMMANDS_DESCRIPTION "Slurm's commands for berth
-sbatch, squeue, sacct, scancel, srun, salloc, scontrol and sinfo, which ask berthd
+sbatch, squeue, sacct, scancel, srun, salloc, scontrol, sinfo, sacctmgr and sshare, which ask berthd
 on this machine and answer as Slurm's would.")
 set(CPACK_DEBIAN_BERTH_PACKAGE_CONTROL_EXTRA
   ${CMAKE_SOURCE_DIR}/packaging/conffiles ${CMAKE_SOURCE_DIR}/packaging/postinst

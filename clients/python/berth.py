@@ -98,6 +98,11 @@ def _encoded(body):
     return json.dumps(body).encode()
 
 
+def say_waiting():
+    """What is said once while berthd is away. A program with words of its own may put them here."""
+    sys.stderr.write("berth: waits for berthd at %s\n" % socket_path())
+
+
 def request(method, target, body=None, patience=30.0):
     """The answer to a request of doc/openapi.yaml. One that changes something is sent once."""
     content = b"" if body is None else _encoded(body)
@@ -118,7 +123,7 @@ def request(method, target, body=None, patience=30.0):
                                   % (socket_path(), error.strerror or error)) from error
             if not is_told and time.monotonic() > began + 1:
                 is_told = True
-                sys.stderr.write("berth: waits for berthd at %s\n" % socket_path())
+                say_waiting()
             time.sleep(0.1)
         finally:
             connection.close()

@@ -229,9 +229,61 @@ TEST_F(SlurmQueries, ScontrolWritesScriptsAndNamesWhatItCannotDo) {
       "scontrol write batch_script 1; diff slurm-1.sh plain.sh; scontrol show node -o | wc -l",
       "batch script for job 1 written to slurm-1.sh\n1\n");
   expect("scontrol update JobId=1 TimeLimit=1-2:03; squeue -h -o %l", "1-02:03:00\n");
-  expect_refused("scontrol top 1", "scontrol top is not supported: berth has no order", 1);
+  expect_refused("scontrol requeuehold 1", "scontrol requeuehold is not supported: berth has", 1);
   expect_refused("scontrol update JobId=1 Comment=x", "keeps a job's comment as it was", 1);
+  expect_refused("scontrol update JobId=1 ArrayTaskThrottle=2",
+                 "not supported: ArrayTaskThrottle=2: berth keeps how many tasks run at once", 1);
   expect_refused("scancel 1; scontrol wait_job 1", "scontrol: Job 1 no longer running\n", 1);
+}
+
+TEST_F(SlurmQueries, TopGivesAJobALargerPriorityThanAllOthersOfItsUser) {
+  expect(
+      "for i in 1 2 3; do sbatch -Q -H -o /dev/null --wrap true; done; scontrol update JobId=1 "
+      "Priority=7; scontrol top 3,2 && squeue -h -S i -o '%i %Q'",
+      "1 7\n2 8\n3 9\n");
+  expect_refused("scontrol top", "too few arguments for keyword:top\n", 1);
+}
+
+/// Programs ask again where Slurm's controller is away, and give up on any other error.
+TEST_F(SlurmQueries, WhereNothingAnswersSlurmsWordsComeFirst) {
+  const std::string clients = (test::source_dir() / "clients").string();
+  expect("PYTHONPATH=" + clients + "/slurm:" + clients + "/python python3 -c 'import sys\n" +
+             "from slurm_commands import main\nsys.stderr = sys.stdout\n"
+             "main.say_away(\"squeue\", [\"-h\"], \"why\")\n"
+             "main.say_away(\"scontrol\", [\"-o\", \"show\", \"job=7\"], \"why\")' | grep -v why",
+         "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n"
+         "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n");
+  expect("BERTH_SOCKET=none scontrol ping | grep -c DOWN", "1\n");
+}
+
+TEST_F(SlurmQueries, TimesHaveTheFormThatIsAskedFor) {
+  expect(
+      "sbatch -Q -H -o /dev/null --wrap true; export SLURM_TIME_FORMAT=%s; "
+      "[ $(squeue -h -o %V) -le $(date +%s) ] && SLURM_TIME_FORMAT=relative sacct -n -X -P -o "
+      "Submit | grep -cE '^[0-9:]{8}$|Ystday'; SLURM_TIME_FORMAT=standard squeue -h -o %V | wc -c",
+      "1\n20\n");
+}
+
+TEST_F(SlurmQueries, MemoryIsToldAsItWasAskedForAndUnknownJobsAreNamed) {
+  expect(
+      "sbatch -Q -H -c 2 --mem-per-cpu=100M -o /dev/null --wrap true; squeue -h -o %m; scontrol "
+      "show job 1 | grep -o 'MinMemory[^ ]*'; sacct -n -X -P -o ReqMem; scancel -v 99 2>&1",
+      "100M\nMinMemoryCPU=100M\n200M\nscancel: Terminating job 99\nscancel: error: Kill job error "
+      "on job id 99: Invalid job id specified\n");
+  expect("scontrol show config | grep -E '^M'",
+         "MaxArraySize            = 4097\nMinJobAge               = 300 sec\n");
+}
+
+TEST_F(SlurmQueries, AccountsAreThoseThatAUserHas) {
+  expect(
+      "sbatch -Q -H -A lab -o /dev/null --wrap true; me=$(id -un); export SBATCH_ACCOUNT=own\n"
+      "sacctmgr -n -s list user $me format=account%6; sshare -U --format Account%6 --noheader | "
+      "xargs"
+      "\nsacctmgr -P show user format=def",
+      " berth \n   lab \n   own \nberth lab own\nDefaultAccount\nberth\n");
+  expect_refused("sacctmgr add account x", "sacctmgr: error: add is not supported: berth has no",
+                 1);
+  expect_refused("sacctmgr list moon", "sacctmgr: error: No valid entity in list command\n", 1);
 }
 
 }  // namespace

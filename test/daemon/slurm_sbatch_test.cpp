@@ -112,6 +112,7 @@ TEST_F(SbatchOfSlurm, SingletonsWaitForTheirNamesakes) {
 
 TEST_F(SbatchOfSlurm, WhatIsNotHonouredIsNamed) {
   expect_error("sbatch -H --licenses=a:1 --wrap=true", "warning: --licenses=a:1 has no effect: ");
+  expect_error("sbatch -d aftercorr:1 --wrap=true", "'aftercorr' is not supported: an array ");
   expect_error("sbatch --container=x --wrap=true", "error: --container=x is not supported: ");
   rig_.folder().write("words.sh", "#!/bin/sh\n#SBATCH --time 5 foo\n");
   expect_error("sbatch words.sh", "Invalid directive found in batch script: foo\n");

@@ -1,4 +1,5 @@
 """berth's jobs as Slurm tells them: ids of arrays, states, reasons, times."""
+import datetime
 import json
 import os
 import pwd
@@ -14,6 +15,7 @@ from .options import listed
 PARTITION, ACCOUNT, QOS, CLUSTER = "berth", "berth", "normal", "berth"
 HOST = socket.gethostname().split(".")[0]
 LAST_SIGNAL = 64
+LARGEST_ARRAY = 4096  # tasks; berthd refuses more
 RECENT = 300  # squeue knows ended jobs for so many seconds, as Slurm's MinJobAge has it
 
 STATES = {
@@ -42,7 +44,23 @@ WRAPPED = "#!/bin/sh\n# This script was created by sbatch --wrap.\n"
 
 
 def clock(at):
-    return "Unknown" if not at else time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(at))
+    """By SLURM_TIME_FORMAT: `standard`, `relative`, or a form of strftime as `%s`."""
+    if not at:
+        return "Unknown"
+    form = os.environ.get("SLURM_TIME_FORMAT") or "standard"
+    if form == "relative":
+        form = relative_form(time.localtime(at), time.localtime())
+    return time.strftime("%Y-%m-%dT%H:%M:%S" if form == "standard" else form, time.localtime(at))
+
+
+def relative_form(at, now):
+    days = datetime.date(*at[:3]).toordinal() - datetime.date(*now[:3]).toordinal()
+    near = {0: "%H:%M:%S", -1: "Ystday %H:%M", 1: "Tomorr %H:%M"}
+    if days in near:
+        return near[days]
+    if abs(days) > 365:
+        return "%-d %b %Y"
+    return "%a %H:%M" if 0 < days < 7 else "%-d %b %H:%M"
 
 
 def short_time(secs):
@@ -169,6 +187,12 @@ class Job:
             except ValueError:  # shortened
                 pass
         return {}
+
+    @property
+    def least_memory(self):
+        """(what it is of, Node or CPU; how much), as it was asked for."""
+        per_cpu = self.asked.get("mem-per-cpu")
+        return ("CPU", mib_text(per_cpu)) if per_cpu else ("Node", mib_text(self.mib))
 
     @property
     def account(self):

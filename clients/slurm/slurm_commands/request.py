@@ -370,6 +370,9 @@ def dependency(command, text, name):
         if kind.lower() == "singleton" and not ids:
             waits += [{"job": one, "when": "after-any"} for one in namesakes(name)]
             continue
+        if kind.lower() == "aftercorr":
+            refuse("dependency 'aftercorr' is not supported: an array waits as a whole; "
+                   "afterok:%s waits for all tasks" % ids)
         if kind.lower() not in DEPENDENCIES:
             refuse("dependency '%s' is not supported; after, afterok, afterany, afternotok and "
                    "singleton are" % kind)

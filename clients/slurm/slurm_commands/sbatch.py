@@ -192,6 +192,7 @@ def shell_words(options, name, tasks, script):
     noted = {key: options[key] for key in ("partition", "account", "qos") if key in options}
     noted.update({key: value for key, value in (
         ("ntasks", tasks if tasks > 1 else None),
+        ("mem-per-cpu", request.mebibytes(options.get("mem-per-cpu", "0"))),
         ("script", path if path and berth.is_utf8(path) else None),
         ("input", files["StdIn"] if "input" in options else None),
         ("output", None if is_berths else out or None), ("error", errors or None)) if value})

@@ -123,14 +123,31 @@ def wanted_of(words):
     return found
 
 
+def say_terminating(text, step):
+    print("scancel: Terminating %s %s%s" % (("job", text, "") if step is None else
+                                            ("step", text, "." + step)), file=sys.stderr)
+
+
+def say_unknown(wanted, chosen):
+    for text, step in wanted:
+        if not any(jobs.matches(job, text) for job in chosen):
+            say_terminating(text, step)
+            print("scancel: error: Kill job error on job id %s: Invalid job id specified" % text,
+                  file=sys.stderr)
+
+
 def run(arguments):
     options, words = TABLE.read(arguments)
     wanted = wanted_of(words)
-    if not wanted and not any(name in options for name in FILTERS):
+    is_filtered = any(name in options for name in FILTERS)
+    if not wanted and not is_filtered:
         raise Usage("scancel: error: No job identification provided")
     number = signal_of(options["signal"]) if "signal" in options else signal.SIGKILL.value
     is_denied, ended = False, []
-    for job in filtered(options):
+    chosen = list(filtered(options))
+    if "verbose" in options and not is_filtered:
+        say_unknown(wanted, chosen)
+    for job in chosen:
         steps = {step for text, step in wanted if jobs.matches(job, text)}
         if wanted and not steps:
             continue
@@ -140,9 +157,7 @@ def run(arguments):
             if "interactive" in options and not is_confirmed(job, step):
                 continue
             if "verbose" in options:
-                print("scancel: Terminating %s %s%s" % (("job", job.id, "") if step is None else
-                                                        ("step", job.id, "." + step)),
-                      file=sys.stderr)
+                say_terminating(job.id, step)
             if step is None and number == signal.SIGKILL.value:
                 ended.append(job)
             elif job.uid != os.getuid() and os.getuid() != 0:

@@ -27,7 +27,6 @@ NOTHING = {"reservation": "No reservations in the system",
 # What berth cannot do, and what to do instead.
 REFUSED = {
     "requeuehold": "berth has no held requeue; use `scontrol requeue`, or scancel and submit held",
-    "top": "berth has no order of one user's jobs; use `scontrol update JobId=N Priority=P`",
     "notify": "berth has no way to write into a job's output",
     "reboot": "berth does not reboot the machine", "create": "berth has no reservations of Slurm's",
     "delete": "berth has no reservations of Slurm's",
@@ -35,6 +34,16 @@ REFUSED = {
     "shutdown": "berthd is a service of the machine's; ask its administrator",
     "takeover": "there is one berthd, and no backup of it",
     "token": "berth's socket needs no token",
+}
+
+
+# What an update does not change, and why.
+FIXED = {
+    "comment": "berth keeps a job's comment as it was submitted",
+    "arraytaskthrottle": "berth keeps how many tasks run at once as it was submitted (-a 0-99%8); "
+                         "hold tasks, or cancel those that wait and submit them again",
+    "dependency": "berth keeps what a job waits for as it was submitted",
+    "starttime": "berth keeps a job's begin time as it was submitted",
 }
 
 
@@ -138,7 +147,7 @@ def text_of(job):
         % (job.cpus, job.tasks, max(1, job.cpus // job.tasks)),
         "   TRES=%s" % job.tres_by_count(),
         "   Socks/Node=* NtasksPerN:B:S:C=0:0:*:* CoreSpec=*",
-        "   MinCPUsNode=%d MinMemoryNode=%s MinTmpDiskNode=0" % (job.cpus, jobs.mib_text(job.mib)),
+        "   MinCPUsNode=%d MinMemory%s=%s MinTmpDiskNode=0" % (job.cpus, *job.least_memory),
         "   Features=(null) DelayBoot=00:00:00",
         "   OverSubscribe=OK Contiguous=0 Licenses=(null) Network=(null)",
         "   Command=%s" % (job.command or "(null)"),
@@ -174,6 +183,18 @@ def partition_text():
    Nodes=%s
    State=UP TotalCPUs=%d TotalNodes=1
 """ % (jobs.PARTITION, jobs.longest_time("UNLIMITED"), jobs.HOST, os.cpu_count() or 1)
+
+
+def config_text():
+    """What programs look up; a key that is not there has no meaning here."""
+    keys = {
+        "AccountingStorageType": "accounting_storage/slurmdbd", "ClusterName": jobs.CLUSTER,
+        "JobRequeue": "1", "KillWait": "%d sec" % requeue.GRACE,
+        "MaxArraySize": str(jobs.LARGEST_ARRAY + 1), "MinJobAge": "%d sec" % jobs.RECENT,
+        "SLURM_VERSION": "22.05.8", "SlurmctldHost[0]": jobs.HOST,
+    }
+    return "\n".join(["Configuration data as of %s" % jobs.clock(time.time())]
+                     + ["%-23s = %s" % pair for pair in keys.items()])
 
 
 def say(text, options):
@@ -217,7 +238,7 @@ def show(words, options):
         print(NOTHING[what.rstrip("s")])
         return 0
     if what == "config":
-        print("ClusterName             = berth\nSLURM_VERSION           = 22.05.8")
+        print(config_text())
         return 0
     raise Usage("invalid entity:%s for keyword:show" % what)
 
@@ -286,6 +307,35 @@ def again(words):
     return 0
 
 
+def to_top(words):
+    """Gives the jobs, the first before the second, larger priorities than all others have that
+    their user lets wait."""
+    chosen = [job for _, found in chosen_by([need("top", words), *words[1:]]) for job in found
+              if job.is_pending]
+    moved = {job.raw for job in chosen}
+    others = [job.data.get("priority", 0) for job in jobs.everything(ended=False)
+              if job.is_pending and job.raw not in moved and job.uid in {one.uid for one in chosen}]
+    above = max(others, default=0) + len(chosen)
+    ranks = {job.raw: above - at for at, job in enumerate(chosen)}
+
+    def move(job):
+        if job.raw in ranks:  # one that runs is ahead of all that wait
+            change_job(job, {"priority": ranks[job.raw]}, None)
+    return each("top", words, move)
+
+
+def ping():
+    try:
+        berth.request("GET", "/v1/version", patience=1)
+    except berth.Unreachable:
+        stars = "*" * 41
+        print("Slurmctld(primary) at %s is DOWN\n%s\n** RESTORE SLURMCTLD DAEMON TO SERVICE **\n%s"
+              % (jobs.HOST, stars, stars))
+        return 1
+    print("Slurmctld(primary) at %s is UP" % jobs.HOST)
+    return 0
+
+
 def checked(key, value, read):
     try:
         return read(value)
@@ -322,9 +372,9 @@ def update(words):
             checked(name, value.lstrip("+-"), seconds)
         elif key in ("jobname", "name"):
             body["name"] = value
-        elif key == "comment":
-            raise Usage("Update of this parameter is not supported: %s=%s: berth keeps a job's "
-                        "comment as it was submitted\nRequest aborted" % (name, value))
+        elif key in FIXED:
+            raise Usage("Update of this parameter is not supported: %s=%s: %s\nRequest aborted"
+                        % (name, value, FIXED[key]))
         elif key == "priority":
             body["priority"] = checked(name, value, int)
         else:
@@ -361,9 +411,7 @@ def command(words, options):
     if verb == "show":
         return show(rest, options)
     if verb == "ping":
-        berth.request("GET", "/v1/version", patience=1)
-        print("Slurmctld(primary) at %s is UP" % jobs.HOST)
-        return 0
+        return ping()
     if verb in ("hold", "uhold", "holdu"):
         return each(verb, rest, hold)
     if verb == "release":
@@ -375,6 +423,8 @@ def command(words, options):
         return update(rest)
     if verb == "requeue":
         return again(rest)
+    if verb == "top":
+        return to_top(rest)
     if verb == "wait_job":
         return wait_job(rest)
     if verb == "listpids":

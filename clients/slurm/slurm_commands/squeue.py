@@ -37,6 +37,7 @@ local
 hide
 priority P
 array-unique
+only-job-state
 noconvert
 licenses= L
 reservation= R
@@ -65,7 +66,7 @@ COLUMNS = (
     ("j", "name", "NAME", lambda j: j.name),
     ("k", "comment", "COMMENT", lambda j: j.data.get("comment") or "(null)"),
     ("l", "timelimit", "TIME_LIMIT", lambda j: limit(j)),
-    ("m", "minmemory", "MIN_MEMORY", lambda j: jobs.mib_text(j.mib)),
+    ("m", "minmemory", "MIN_MEMORY", lambda j: j.least_memory[1]),
     ("n", "reqnodes", "REQ_NODES", ""),
     ("o", "command", "COMMAND", lambda j: j.command or "(null)"),
     ("p", "priority", "PRIORITY", lambda j: "%.14f" % (priority(j) / 0xffffffff)),
