@@ -122,6 +122,8 @@ void Engine::on(const ReleaseAsked& asked) {
 void Engine::on(const Updated& updated) {
   Job* const job = state_.jobs.find(updated.job);
   if (job == nullptr) return;
+  const std::string& comment = updated.spec.conditions->comment;
+  if (job->spec.conditions->comment != comment) job->spec.conditions.edit().comment = comment;
   if (holds_berth(job->state)) change_limit(*job, updated.spec.time_limit);
   if (holds_berth(job->state) || has_idle_process(*job)) {
     return change_suspending(*job, updated.spec.suspending);

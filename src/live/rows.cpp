@@ -116,6 +116,8 @@ Expected<void> Rows::write_row(const Updated& updated) {
   spec.time_limit = updated.spec.time_limit;
   spec.priority = updated.spec.priority;
   spec.command = updated.spec.command;
+  const std::string& comment = updated.spec.conditions->comment;
+  if (spec.conditions->comment != comment) spec.conditions.edit().comment = comment;
   return store_.change_job(updated.job, spec, updated.name.value_or((*row)->name));
 }
 

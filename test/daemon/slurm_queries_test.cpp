@@ -230,7 +230,11 @@ TEST_F(SlurmQueries, ScontrolWritesScriptsAndNamesWhatItCannotDo) {
       "batch script for job 1 written to slurm-1.sh\n1\n");
   expect("scontrol update JobId=1 TimeLimit=1-2:03; squeue -h -o %l", "1-02:03:00\n");
   expect_refused("scontrol requeuehold 1", "scontrol requeuehold is not supported: berth has", 1);
-  expect_refused("scontrol update JobId=1 Comment=x", "keeps a job's comment as it was", 1);
+  expect(
+      "sbatch -Q -o /dev/null -J r --wrap 'sleep 1000'; until squeue -h -j 2 -t R | grep -q r; do "
+      "sleep 0.05; done; scontrol update JobId=2 Comment=now; squeue -h -n r -o %k; scancel 2",
+      "now\n");
+  expect("scontrol update JobId=1 Comment='for later'; squeue -h -j 1 -o %k", "for later\n");
   expect_refused("scontrol update JobId=1 ArrayTaskThrottle=2",
                  "not supported: ArrayTaskThrottle=2: berth keeps how many tasks run at once", 1);
   expect_refused("scancel 1; scontrol wait_job 1", "scontrol: Job 1 no longer running\n", 1);

@@ -375,12 +375,16 @@ TEST_F(Deferral, AnUpdateIsOfWhatWaitsOnly) {
   JobSpec spec = shared(1, 5_GiB);
   spec.time_limit = seconds(60);
   spec.priority = 4;
+  spec.conditions.edit().comment = "a note";
   rig_.tell({Updated{queued, spec}, Updated{running, spec}, Updated{JobId(99), spec}});
   EXPECT_EQ(rig_.job(queued).spec.request.gpu.vram, 5_GiB);
   EXPECT_EQ(rig_.job(queued).spec.time_limit, seconds(60));
   EXPECT_EQ(rig_.job(queued).spec.priority, 4);
   EXPECT_EQ(rig_.job(running).spec.request, shared(1, 1_GiB).request);
   EXPECT_EQ(rig_.job(running).spec.priority, 0);
+  for (const JobId id : {queued, running}) {
+    EXPECT_EQ(rig_.job(id).spec.conditions->comment, "a note") << "which is of any job";
+  }
   spec.request.gpu.vram = 500_GiB;
   rig_.tell({Updated{queued, spec}});
   EXPECT_EQ(rig_.job(queued).spec.request.gpu.vram, 5_GiB) << "no GPU has so much";

@@ -39,7 +39,6 @@ REFUSED = {
 
 # What an update does not change, and why.
 FIXED = {
-    "comment": "berth keeps a job's comment as it was submitted",
     "arraytaskthrottle": "berth keeps how many tasks run at once as it was submitted (-a 0-99%8); "
                          "hold tasks, or cancel those that wait and submit them again",
     "dependency": "berth keeps what a job waits for as it was submitted",
@@ -372,6 +371,8 @@ def update(words):
             checked(name, value.lstrip("+-"), seconds)
         elif key in ("jobname", "name"):
             body["name"] = value
+        elif key == "comment":
+            body["comment"] = value
         elif key in FIXED:
             raise Usage("Update of this parameter is not supported: %s=%s: %s\nRequest aborted"
                         % (name, value, FIXED[key]))

@@ -282,7 +282,7 @@ inline constexpr auto kJobFields = [] {
        "How the job saves its state before it gives way, as signal:USR1,grace=60s."},
       {"name", Text, FieldRange{0, limits::kMostName}, "", WhileItWaits, Always, kReadApart,
        FieldOption{"--name", "NAME", Tells}, "Name of the job in lists."},
-      {"comment", Text, FieldRange{0, limits::kMostComment}, "", AtSubmission, IfSaid,
+      {"comment", Text, FieldRange{0, limits::kMostComment}, "", UntilItEnds, IfSaid,
        text_in<&JobSpec::conditions, &Conditions::comment>(),
        FieldOption{"--comment", "NOTE", Tells}, "For yourself; berth show has it.", "comment"},
       {"notify", Text, FieldRange{0, limits::kMostPath}, "", AtSubmission, InDetail, kReadApart,
