@@ -62,6 +62,14 @@ Expected<void> note_arrival(journal::Store& store, const Arrival& arrival, std::
   return {};
 }
 
+/// Takes out what tasks with other numbers wait for.
+void leave_to_others(JobSpec& spec, const Submission& submission, std::size_t index) {
+  std::erase_if(spec.conditions.edit().after, [&](const Dependency& on) {
+    const auto found = submission.only_for.find(on.job);
+    return found != submission.only_for.end() && found->second != submission.tasks[index];
+  });
+}
+
 }  // namespace
 
 bool leaves_memory_open(const GpuRequest& gpu) {
@@ -149,6 +157,7 @@ Expected<void> add_jobs(journal::Store& store, const Learning& learning, const A
     journal::JobRow row{.job = id, .spec = {}, .submitted = now, .name = name, .command = line};
     if (!submission.points.empty()) row.command = line_in(submission, i);
     row.spec = i + 1 < end ? spec : std::move(spec);
+    if (!submission.only_for.empty()) leave_to_others(row.spec, submission, i);
     if (const auto added = store.add_job(row); !added) return added;
     inputs.emplace_back(Submitted{id, std::move(row.spec), submission.held});
     if (what != Fingerprint(0)) inputs.emplace_back(Identified{id, what});

@@ -40,6 +40,7 @@ struct Rules {
 struct AfterTask {
   Dependency on;
   std::optional<std::int64_t> task = std::nullopt;
+  bool same_task = false;  ///< Each task of the new array waits for that with its number.
 };
 
 /// Blobs of a submission that no job refers to yet.
@@ -72,6 +73,8 @@ struct Submission {
   std::size_t arrived = 0;
   /// As asked, before they are found and stand in `spec.conditions`.
   std::vector<AfterTask> after = {};
+  /// Of those in `spec.conditions`, the jobs for which one task alone waits: its number.
+  std::map<JobId, std::int64_t> only_for = {};
   /// The number that it has already, elsewhere; none: the next. No job had it before.
   std::optional<JobId> id = {};
   std::shared_ptr<void> place = {};  ///< Among those of its user that come (UserTotals).
@@ -82,6 +85,12 @@ inline constexpr std::size_t kMostInStep = 128;
 /// Jobs to wait for that cost a step as much as a job: each is written down, and followed.
 inline constexpr std::size_t kDependenciesAsAJob = 32;
 
+/// For how many jobs each of it waits.
+inline std::size_t waits_of_each(const Submission& submission) {
+  const std::size_t all = submission.spec.conditions->after.size();
+  const std::size_t own = submission.only_for.size();
+  return own == 0 ? all : all - own + own / submission.tasks.size();
+}
 /// What each job of it costs a step.
 inline std::size_t cost_of_job(const Submission& submission) {
   return 1 + submission.spec.conditions->after.size() / kDependenciesAsAJob;

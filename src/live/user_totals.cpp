@@ -27,7 +27,7 @@ std::int64_t jobs_of(const Submission& submission) {
 }
 
 std::int64_t after_of(const Submission& submission) {
-  return jobs_of(submission) * std::ssize(submission.spec.conditions->after);
+  return jobs_of(submission) * static_cast<std::int64_t>(waits_of_each(submission));
 }
 
 }  // namespace

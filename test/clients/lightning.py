@@ -1,4 +1,4 @@
-"""Stands in for PyTorch Lightning 2.6: SLURMEnvironment and the signal that asks for a requeue.
+"""Stands in for PyTorch Lightning 2.6.2: SLURMEnvironment and the signal that asks for a requeue.
 
 What it reads of a job in each of two tasks, USR1 that comes to the steps before the limit, and
 `scontrol requeue` by rank 0 inside its handler; the other tasks go as SIGTERM comes. `lightning.py

@@ -279,7 +279,7 @@ TEST_F(SlurmCommands, ADependencyThatIsNotSupportedIsNamed) {
       "squeue -h -j 3 -o '%r %E'",
       "Dependency afterany:1(unfulfilled),afterany:2(unfulfilled),afterok:2(unfulfilled)\n");
   const std::string known =
-      "is not supported; after, afterok, afterany, afternotok and singleton are\n";
+      "is not supported; after, aftercorr, afterok, afterany, afternotok and singleton are\n";
   for (const auto& [asked, why] :
        {std::pair<std::string, std::string>{"afterburst:1", "dependency 'afterburst' " + known},
         {"after:1_1", "job 1_1 has not begun, and berth waits for ends alone: afterany:1_1"},
@@ -403,12 +403,12 @@ TEST_F(SlurmCommands, ScontrolRequeueRunsABatchJobAgainUnderItsNumber) {
 
 /// A script without an ear for SIGTERM would be gone at once, and all with it.
 TEST_F(SlurmCommands, AStepThatSavesHasTimeForItBeforeItsJobRunsAgain) {
-  rig_.folder().write(
-      "save.sh",
-      "#!/bin/bash\n#SBATCH -o saved -t 5 --signal=USR1@60\n"
-      "[ -z \"$SLURM_RESTART_COUNT\" ] || { echo again; exit 0; }\n"
-      "srun sh -c 'trap \"echo told\" TERM; touch up; until [ -e go ]; do sleep 0.05; "
-      "done; echo in time'\necho and no further\n");
+  rig_.folder().write("save.sh",
+                      "#!/bin/bash\n#SBATCH -o saved -t 5 --signal=USR1@60\n"
+                      "[ -z \"$SLURM_RESTART_COUNT\" ] || { echo again; exit 0; }\n"
+                      "srun sh -c 'exec 2>/dev/null; trap \"echo told\" TERM; touch up; until [ -e "
+                      "go ]; do sleep 0.05; "
+                      "done; echo in time'\necho and no further\n");
   expect(
       "sbatch -Q save.sh; until [ -e up ]; do sleep 0.05; done; scontrol requeue 1; "
       "until grep -q told saved; do sleep 0.05; done; touch go; "

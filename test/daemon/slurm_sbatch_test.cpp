@@ -110,9 +110,24 @@ TEST_F(SbatchOfSlurm, SingletonsWaitForTheirNamesakes) {
       "Dependency afterany:1(unfulfilled),afterany:2(unfulfilled)\n");
 }
 
+TEST_F(SbatchOfSlurm, ATaskWaitsForTheTaskOfItsNumber) {
+  expect(
+      "sbatch -Q -a 1-3 -o /dev/null --wrap='[ $SLURM_ARRAY_TASK_ID != 2 ] || exit 1; "
+      "[ $SLURM_ARRAY_TASK_ID != 3 ] || until [ -e go ]; do sleep 0.05; done';"
+      "sbatch -Q -a 1-3 -d aftercorr:1 -o ran.%a --wrap='echo ran'; until [ -s ran.1 ]; do sleep "
+      "0.05; done; squeue -h -r -n wrap -o '%i %t %E' -j 4; touch go; until [ -s ran.3 ]; do sleep "
+      "0.05; done; until [ -z \"$(squeue -h)\" ]; do sleep 0.05; done; sacct -n -X -P -o "
+      "JobID,State,Reason -j 4",
+      "4_3 PD afterok:3(unfulfilled)\n4_1|COMPLETED|None\n4_2|CANCELLED|"
+      "DependencyNeverSatisfied\n4_3|COMPLETED|None\n");
+  expect_error("sbatch -a 2-4 -d aftercorr:1 --wrap=true",
+               "after: array 1: has no task 4 for task 4 of this one\n");
+  expect_error("sbatch -d aftercorr:1 --wrap=true",
+               "job 1_2 ended as failed: after-ok 1 can never be satisfied\n");
+}
+
 TEST_F(SbatchOfSlurm, WhatIsNotHonouredIsNamed) {
   expect_error("sbatch -H --licenses=a:1 --wrap=true", "warning: --licenses=a:1 has no effect: ");
-  expect_error("sbatch -d aftercorr:1 --wrap=true", "'aftercorr' is not supported: an array ");
   expect_error("sbatch --container=x --wrap=true", "error: --container=x is not supported: ");
   rig_.folder().write("words.sh", "#!/bin/sh\n#SBATCH --time 5 foo\n");
   expect_error("sbatch words.sh", "Invalid directive found in batch script: foo\n");

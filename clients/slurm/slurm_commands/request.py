@@ -350,11 +350,12 @@ def begin_at(command, text):
                     255) from None
 
 
-DEPENDENCIES = {"afterok": "after-ok", "afterany": "after-any", "afternotok": "after-notok"}
+DEPENDENCIES = {"afterok": "after-ok", "afterany": "after-any", "afternotok": "after-notok",
+                "aftercorr": "after-ok"}
 
 
 def dependency(command, text, name):
-    """Keys of POST /v1/jobs for `afterok:7:8_*,afterany:9_2,singleton`."""
+    """Keys of POST /v1/jobs for `afterok:7:8_*,afterany:9_2,aftercorr:7,singleton`."""
     def refuse(why):
         raise Usage("%s: error: %s\n%s: error: Batch job submission failed: Job dependency problem"
                     % (command, why, command))
@@ -370,12 +371,9 @@ def dependency(command, text, name):
         if kind.lower() == "singleton" and not ids:
             waits += [{"job": one, "when": "after-any"} for one in namesakes(name)]
             continue
-        if kind.lower() == "aftercorr":
-            refuse("dependency 'aftercorr' is not supported: an array waits as a whole; "
-                   "afterok:%s waits for all tasks" % ids)
         if kind.lower() not in DEPENDENCIES:
-            refuse("dependency '%s' is not supported; after, afterok, afterany, afternotok and "
-                   "singleton are" % kind)
+            refuse("dependency '%s' is not supported; after, aftercorr, afterok, afterany, "
+                   "afternotok and singleton are" % kind)
         for each in ids.split(":"):
             found = re.fullmatch(r"(\d+)(?:_(\d+|\*))?", each)
             if not found:
@@ -384,6 +382,8 @@ def dependency(command, text, name):
             waits.append({"job": int(found[1]), "when": DEPENDENCIES[kind.lower()]})
             if found[2] not in (None, "*"):
                 waits[-1]["task"] = int(found[2])
+            elif kind.lower() == "aftercorr":
+                waits[-1]["same_task"] = True
     unlike = []  # the same job by two names is one
     made = {"after": [wait for wait in waits if wait not in unlike and not unlike.append(wait)]}
     return {**made, "begin_at": begin} if begin > time.time() else made
@@ -617,6 +617,8 @@ def body(command, options, name):
         made["begin_at"] = begin_at(command, options["begin"])
     if "dependency" in options:
         waits = dependency(command, options["dependency"], name)
+        for wait in waits["after"] if "array" not in options else []:
+            wait.pop("same_task", None)  # of no array: for all tasks, as in Slurm
         begins = [part["begin_at"] for part in (made, waits) if "begin_at" in part]
         made.update(waits, **({"begin_at": max(begins)} if begins else {}))
     if "deadline" in options:

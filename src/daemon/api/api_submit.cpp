@@ -158,6 +158,9 @@ void find_after(const Kept& kept) {
   const auto advance = [&api, search] { return search->advance(api.has_time()); };
   api.in_slices(kept->exchange, advance, [kept, search] {
     kept->job.spec.conditions.edit().after = search->take();
+    if (auto done = add_counterparts(kept->job, search->counterparts()); !done) {
+      return refuse(kept->exchange, done.error());
+    }
     take(kept);
   });
 }

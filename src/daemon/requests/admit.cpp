@@ -349,7 +349,7 @@ Expected<void> check_submitter(const live::Submission& job, const Daemon& daemon
 
 /// Each job of an array has its own list of those it waits for.
 Expected<void> check_dependencies(const live::Submission& job, const Daemon&) {
-  const std::size_t each = job.spec.conditions->after.size();
+  const std::size_t each = live::waits_of_each(job);
   const std::size_t all = each * std::max<std::size_t>(1, job.tasks.size());
   if (job.tasks.empty() || all <= limits::kMostDependenciesOfArray) return {};
   return wrong("after", std::to_string(each) + " jobs for each of " +

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "core/base/limits.hpp"
 #include "core/text/handle.hpp"
@@ -44,16 +45,38 @@ FindJobs find_jobs_of(const live::Keeper& keeper) {
   };
 }
 
+Expected<void> add_counterparts(live::Submission& job, const std::vector<Counterpart>& found) {
+  if (found.empty()) return {};
+  const std::string first = "array " + std::to_string(found.front().array.value());
+  if (job.tasks.empty()) return refuse_after(first + ": same_task, and this job is of no array");
+  std::map<JobId, std::set<std::int64_t>> alone;  // by array, tasks that have none in it
+  std::vector<Dependency>& after = job.spec.conditions.edit().after;
+  for (const Counterpart& one : found) {
+    auto& rest = alone.try_emplace(one.array, job.tasks.begin(), job.tasks.end()).first->second;
+    if (rest.erase(one.task) == 0) continue;
+    after.push_back(one.on);
+    job.only_for.emplace(one.on.job, one.task);
+  }
+  for (const auto& [array, tasks] : alone) {
+    if (tasks.empty()) continue;
+    const std::string task = std::to_string(*tasks.begin());
+    return refuse_after("array " + std::to_string(array.value()) + ": has no task " + task +
+                        " for task " + task + " of this one");
+  }
+  std::ranges::sort(after, {}, [](const Dependency& on) { return std::pair(on.job, on.when); });
+  return {};
+}
+
 AfterSearch::AfterSearch(const std::vector<live::AfterTask>& asked, FindJobs find)
     : find_(std::move(find)) {
   std::map<JobId, Group> groups;
-  std::set<std::tuple<JobId, std::optional<std::int64_t>, After>> seen;
+  std::set<std::tuple<JobId, std::optional<std::int64_t>, After, bool>> seen;
   for (const live::AfterTask& one : asked) {
-    if (!seen.emplace(one.on.job, one.task, one.on.when).second) continue;
+    if (!seen.emplace(one.on.job, one.task, one.on.when, one.same_task).second) continue;
     Group& group = groups[one.on.job];
     group.first = one.on.job;
     if (one.task) group.tasks.emplace(*one.task, one.on.when);
-    if (!one.task) group.whole.push_back(one.on.when);
+    if (!one.task) (one.same_task ? group.by_number : group.whole).push_back(one.on.when);
   }
   for (auto& [job, group] : groups) groups_.push_back(std::move(group));
 }
@@ -98,12 +121,13 @@ Expected<void> AfterSearch::count(Group& group) {
   group.known = found->front();
   const ArrayPlace& array = group.known.array;
   const bool is_array = array.tasks > 0 && array.first == group.first;
-  if (!group.tasks.empty() && !is_array) {
+  if ((!group.tasks.empty() || !group.by_number.empty()) && !is_array) {
     return refuse_after(words_for(group.first) + ": is no array");
   }
   if (is_array) group.jobs = array.tasks;
   if (is_array) group.array = group.first;
-  all_ += group.whole.size() * static_cast<std::size_t>(group.jobs) + group.tasks.size();
+  all_ += (group.whole.size() + group.by_number.size()) * static_cast<std::size_t>(group.jobs) +
+          group.tasks.size();
   if (all_ <= limits::kMostDependencies) return {};
   return refuse_after(std::to_string(all_) +
                       (counted_ < groups_.size() ? " jobs or more" : " jobs") + ", the most is " +
@@ -116,6 +140,11 @@ void AfterSearch::add(Group& group, const JobFound& job) {
     found_.push_back({.job = job.job, .when = when, .ended = job.ended, .array = group.array});
   }
   if (job.array.tasks == 0 || job.array.first != group.first) return;
+  for (const After when : group.by_number) {
+    counterparts_.push_back({.array = group.first,
+                             .task = job.array.task,
+                             .on = {.job = job.job, .when = when, .ended = job.ended}});
+  }
   const auto [from, to] = group.tasks.equal_range(job.array.task);
   for (auto task = from; task != to; ++task) {
     found_.push_back({.job = job.job, .when = task->second, .ended = job.ended});
@@ -166,9 +195,9 @@ Expected<bool> AfterSearch::go_on(Group& group) {
     add(group, group.known);
     return false;
   }
-  if (group.whole.empty() && !group.guesses) group.guesses = guesses(group);
+  if (!is_of_all(group) && !group.guesses) group.guesses = guesses(group);
   if (group.guesses && !group.guesses->empty()) return look_where_guessed(group);
-  if (group.whole.empty() && group.next == 0) looked_ += static_cast<std::size_t>(group.jobs);
+  if (!is_of_all(group) && group.next == 0) looked_ += static_cast<std::size_t>(group.jobs);
   if (looked_ > limits::kMostDependenciesOfArray) {
     return refuse_after("tasks of arrays of " + std::to_string(looked_) +
                         " jobs that are not numbered one by one, the most is " +
@@ -177,7 +206,7 @@ Expected<bool> AfterSearch::go_on(Group& group) {
   const std::int64_t last = std::min<std::int64_t>(group.next + kTasksAtOnce, group.jobs) - 1;
   if (auto done = look(group, group.next, last); !done) return std::unexpected(done.error());
   group.next = last + 1;
-  const bool is_done = group.whole.empty() && group.tasks.empty();
+  const bool is_done = !is_of_all(group) && group.tasks.empty();
   if (group.next < group.jobs && !is_done) return true;
   if (group.tasks.empty()) return false;
   return refuse_after("array " + std::to_string(group.first.value()) + ": has no task " +

@@ -30,6 +30,16 @@ using FindJobs = std::function<Expected<std::vector<JobFound>>(JobId first, JobI
 /// In the engine, and those that have ended in the journal. Requires: `keeper` outlives it.
 FindJobs find_jobs_of(const live::Keeper& keeper);
 
+/// A job of an array that only the task of its number is to wait for.
+struct Counterpart {
+  JobId array;
+  std::int64_t task = 0;
+  Dependency on;
+};
+/// Adds those that tasks of the job wait for. Errors: InvalidArgument naming the task that has none
+/// in an array, or the array if the job is of none itself.
+Expected<void> add_counterparts(live::Submission& job, const std::vector<Counterpart>& found);
+
 class AfterSearch {
  public:
   AfterSearch(const std::vector<live::AfterTask>& asked, FindJobs find);
@@ -40,6 +50,8 @@ class AfterSearch {
   Expected<bool> advance(const std::function<bool()>& has_time);
   /// By the numbers of the jobs asked for. Requires: advance() has returned false.
   std::vector<Dependency> take() { return std::move(found_); }
+  /// Requires: advance() has returned false.
+  const std::vector<Counterpart>& counterparts() const { return counterparts_; }
 
  private:
   /// What is asked of one job, or of one array.
@@ -47,6 +59,7 @@ class AfterSearch {
     JobId first;
     JobId array = {};  ///< The same, if it is one.
     std::vector<After> whole;
+    std::vector<After> by_number;              ///< All its jobs, each for another task.
     std::multimap<std::int64_t, After> tasks;  ///< Not found yet.
     JobFound known = {};
     std::int64_t jobs = 1;
@@ -57,6 +70,9 @@ class AfterSearch {
   Expected<void> count(Group& group);
   Expected<void> look(Group& group, std::int64_t from, std::int64_t to);
   static std::set<std::int64_t> guesses(const Group& group);
+  static bool is_of_all(const Group& group) {
+    return !group.whole.empty() || !group.by_number.empty();
+  }
   Expected<bool> look_where_guessed(Group& group);
   Expected<bool> go_on(Group& group);
   void add(Group& group, const JobFound& job);
@@ -69,6 +85,7 @@ class AfterSearch {
   std::size_t all_ = 0;     ///< Jobs to wait for.
   std::size_t looked_ = 0;  ///< Jobs of arrays that were gone through for tasks.
   std::vector<Dependency> found_;
+  std::vector<Counterpart> counterparts_;
   std::map<JobId, ArrayPlace> ended_;  ///< Those of the found that have, for their handles.
 };
 

@@ -41,7 +41,7 @@ Expected<void> read_snapshot(JobFields& fields, const JobField&, Json& value) {
                                "' is not the absolute path of a folder in berth/snapshots");
 }
 
-/// `{job, when}`, with `task` for one job of an array.
+/// `{job, when}`, with `task` for one job of an array or `same_task` for that of the same number.
 Expected<live::AfterTask> read_dependency(const std::string& key, const Json& value) {
   if (!value.is_object()) return wrong(key, "must be an object, is " + shown_json(value));
   live::AfterTask after;
@@ -53,8 +53,14 @@ Expected<live::AfterTask> read_dependency(const std::string& key, const Json& va
       }
       continue;
     }
+    if (name == "same_task") {
+      if (auto done = read_value(full, part, after.same_task); !done) {
+        return std::unexpected(done.error());
+      }
+      continue;
+    }
     if (name != "job" && name != "task") {
-      return wrong(full, "unknown key; valid keys: job, when, task");
+      return wrong(full, "unknown key; valid keys: job, when, task, same_task");
     }
     const bool is_job = name == "job";
     const auto number = is_job
@@ -65,6 +71,7 @@ Expected<live::AfterTask> read_dependency(const std::string& key, const Json& va
     if (!is_job) after.task = *number;
   }
   if (after.on.job == JobId(0)) return wrong(key + ".job", "is missing");
+  if (after.task && after.same_task) return wrong(key, "has task and same_task, one can be");
   return after;
 }
 

@@ -75,6 +75,29 @@ live::AfterTask task(std::uint64_t array, std::int64_t number, After when = Afte
   return {.on = {.job = JobId(array), .when = when}, .task = number};
 }
 
+TEST_F(AfterSearchTest, EachTaskHasItsCounterpart) {
+  add_array(10, 5, 0, 2);  // 0, 2, .. 8
+  end(11, Outcome::Failed);
+  live::AfterTask asked = job(10);
+  asked.same_task = true;
+  AfterSearch search({asked}, find());
+  while (*search.advance([] { return false; })) {
+  }
+  EXPECT_TRUE(search.take().empty()) << "that task 2 failed is for one task alone to know";
+  live::Submission array{.spec = {}, .command = {}, .tasks = {2, 8}};
+  ASSERT_TRUE(add_counterparts(array, search.counterparts()));
+  EXPECT_THAT(array.only_for, ElementsAre(std::pair(JobId(11), 2), std::pair(JobId(14), 8)));
+  EXPECT_EQ(array.spec.conditions->after.size(), 2U);
+  EXPECT_EQ(array.spec.conditions->after[0].ended, Outcome::Failed);
+  EXPECT_EQ(live::waits_of_each(array), 1U);
+  array.tasks = {2, 3};
+  EXPECT_THAT(add_counterparts(array, search.counterparts()).error().message,
+              HasSubstr("array 10: has no task 3 for task 3 of this one"));
+  array.tasks = {};
+  EXPECT_THAT(add_counterparts(array, search.counterparts()).error().message,
+              HasSubstr("array 10: same_task, and this job is of no array"));
+}
+
 TEST_F(AfterSearchTest, FindsJobsArraysAndTasks) {
   add(1);
   add(2, Outcome::Failed);

@@ -173,6 +173,13 @@ TEST(Requests, EveryKeyArrives) {
   EXPECT_EQ(job.command.attach->columns, 65535);
 }
 
+TEST(Requests, ATaskAndTheSameTaskExcludeEachOther) {
+  const auto job = taken(with("after", {{{"job", 7}, {"same_task", true}}}));
+  EXPECT_TRUE(job.after.at(0).same_task);
+  EXPECT_EQ(refusal(with("after", {{{"job", 7}, {"same_task", true}, {"task", 1}}})),
+            "after[0]: has task and same_task, one can be");
+}
+
 TEST(Requests, EveryClassIsKnownByItsWord) {
   for (const char* word : {"short", "medium", "long", "service"}) {
     EXPECT_EQ(word_for(taken(with("class", word)).spec.duration_class), word);
