@@ -15,7 +15,7 @@ SCRIPT = """#!/bin/bash
 #SBATCH --output={home}/jupyterhub_slurmspawner_%j.log
 #SBATCH --job-name=spawner-jupyterhub
 #SBATCH --chdir={home}
-#SBATCH --export=PATH,LANG,JUPYTERHUB_API_TOKEN
+#SBATCH --export=PATH,LANG,JUPYTERHUB_API_TOKEN,PYTHONDONTWRITEBYTECODE
 #SBATCH --get-user-env=L
 #SBATCH --partition=gpu
 #SBATCH --time=1:00:00
@@ -53,7 +53,8 @@ def serve():
 
 def main():
     command = "%s %s singleuser" % (sys.executable, os.path.abspath(__file__))
-    env = {name: os.environ[name] for name in ("PATH", "HOME", "BERTH_SOCKET", "XDG_STATE_HOME")}
+    env = {name: os.environ[name] for name in ("PATH", "HOME", "BERTH_SOCKET", "XDG_STATE_HOME",
+                                               "PYTHONDONTWRITEBYTECODE")}
     script = SCRIPT.format(home=os.getcwd(), command=command)
     text = output("sbatch --parsable", input=script, env={**env, "JUPYTERHUB_API_TOKEN": "secret"})
     job = text.strip().splitlines()[-1].split(";")[0]

@@ -1,4 +1,4 @@
-"""What the stand-ins share: a command as a client calls it, waiting for what comes, and the verdict.
+"""What the stand-ins share: a command as a client calls it, waiting for what comes, a verdict.
 
 A stand-in does, call by call and file by file, what a program does that knows Slurm; where that
 program is not to be had, it is run in its place (test/clients/run).

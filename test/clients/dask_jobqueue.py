@@ -1,7 +1,7 @@
 """Stands in for dask-jobqueue 0.9.0: SLURMCluster scales to two jobs, computes, closes.
 
 A script with its header lines in a temporary file that goes as `sbatch` has answered, the first
-number of that answer, `scancel` of each job. `dask_jobqueue.py WORKER SCHEDULER` is what a job runs.
+number of that answer, `scancel` of each job. A job runs `dask_jobqueue.py WORKER SCHEDULER`.
 """
 import os
 import re

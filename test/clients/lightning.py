@@ -61,7 +61,8 @@ def train(folder):
 
 def main():
     command = "%s %s %s" % (sys.executable, os.path.abspath(__file__), os.getcwd())
-    job = re.search(r"\d+", output(["sbatch", write("train.sh", SCRIPT.format(command=command))]))[0]
+    path = write("train.sh", SCRIPT.format(command=command))
+    job = re.search(r"\d+", output(["sbatch", path]))[0]
     host = socket.gethostname().split(".")[0]
     for run in (None, "1"):
         for rank in "01":

@@ -1,4 +1,4 @@
-"""Stands in for Nextflow 26.08: its executor for Slurm runs a task, an array, and one that is killed.
+"""Stands in for Nextflow 26.08: its executor for Slurm runs a task, an array, and ends one.
 
 `.command.run` with its header and its traps in the task's folder, `sbatch .command.run` there,
 `squeue` for all jobs of a user of two words a line, the exit code in a file, `scancel` of several.

@@ -1,7 +1,7 @@
 """Stands in for parsl 2026.07.27: SlurmProvider with its SrunLauncher starts and ends two blocks.
 
-`sacct -X` to see whether there is accounting, the script of its template, `sacct` with a wide state,
-`scancel` of several jobs; each by the shell.
+`sacct -X` to see whether there is accounting, the script of its template, `sacct` with a wide
+state, `scancel` of several jobs; each by the shell.
 """
 import os
 import re
@@ -75,7 +75,8 @@ def main():
     good = submit("parsl.block-0.1796030409.4026165", 2, "echo $SLURM_NTASKS; test -n \"$CORES\"")
     bad = submit("parsl.block-1.1796030410.1016414", 1, "exit 3")
     until("both end", lambda: states(good, bad) == {good: "COMPLETED", bad: "FAILED"})
-    expect("what the block says", sorted(read("parsl.block-0.1796030409.4026165.stdout").split("\n")),
+    said = read("parsl.block-0.1796030409.4026165.stdout")
+    expect("what the block says", sorted(said.split("\n")),
            ["", "0: 2", "1: 2", "Done", "Found cores : 2", "Found nodes : 1"])
     lasting = [submit("parsl.block-%d.1" % at, 1, "sleep 1000") for at in (2, 3)]
     until("one runs", lambda: "RUNNING" in states(*lasting).values())

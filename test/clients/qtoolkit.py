@@ -1,7 +1,7 @@
 """Stands in for qtoolkit 0.1.5, which jobflow-remote runs: SlurmIO submits, looks and cancels.
 
-A script with its header, `squeue` with fields parted by <><> of a job named twice, `scontrol show job
--o` read as words of KEY=VALUE, `scancel -v` whose answer stands in its errors; each by the shell.
+A script with its header, `squeue` with fields parted by <><> of a job named twice, `scontrol show
+job -o` read as words of KEY=VALUE, `scancel -v` whose answer is in its errors; each by the shell.
 """
 import re
 
@@ -17,8 +17,8 @@ def submit(name, header, command):
     write(name + ".script", "\n".join(lines))
     code, out, err = call("sbatch %s.script" % name)
     expect("sbatch says nothing else: " + err, code, 0)
-    match = re.match(r"(.*:\s*)?([Gg]ranted job allocation|[Ss]ubmitted batch job)\s+(?P<jobid>\d+)",
-                     out.strip())
+    match = re.match(r"(.*:\s*)?([Gg]ranted job allocation|[Ss]ubmitted batch job)\s+"
+                     r"(?P<jobid>\d+)", out.strip())
     return match.group("jobid")
 
 

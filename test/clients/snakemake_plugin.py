@@ -1,7 +1,8 @@
 """Stands in for snakemake-executor-plugin-slurm 2.7.1, of Snakemake 8 and 9.
 
 What it looks up at its start, `sbatch` with --wrap, with a script on /dev/stdin and of an array, a
-step of `srun` in the job, states by `sacct` and by `squeue`, the report of what was used, `scancel`.
+step of `srun` in the job, states by `sacct` and by `squeue`, the report of what was used, and
+`scancel`.
 """
 import csv
 import getpass
@@ -42,8 +43,9 @@ def submit(partition, how, command, more=""):
 
 
 def by_sacct():
-    out = output(shlex.split("sacct -X --parsable2 --clusters all --noheader --format=JobIdRaw,State "
-                             "--starttime 2026-01-01T10:00 --endtime now --name " + RUN))
+    out = output(shlex.split("sacct -X --parsable2 --clusters all --noheader "
+                             "--format=JobIdRaw,State --starttime 2026-01-01T10:00 --endtime now "
+                             "--name " + RUN))
     return {row[0]: row[1].split(" ")[0] for row in csv.reader(out.splitlines(), delimiter="|")}
 
 
@@ -62,8 +64,9 @@ def main():
           == ["COMPLETED"] * 2)
     expect("an array's task", read("%s_2.log" % jobs[2]), "\n")  # the shell of sbatch filled it in
     expect("the node", bool(output("sacct -j %s -n -X -o nodelist%%-256" % jobs[1]).strip()), True)
-    used = output(shlex.split("sacct --name=%s --parsable2 --noheader --format=JobID,JobName,Comment,"
-                              "Elapsed,TotalCPU,NNodes,NCPUS,MaxRSS,ReqMem" % RUN))
+    used = output(shlex.split("sacct --name=%s --parsable2 --noheader "
+                              "--format=JobID,JobName,Comment,Elapsed,TotalCPU,NNodes,NCPUS,MaxRSS,"
+                              "ReqMem" % RUN))
     rows = {line.split("|")[0]: line.split("|") for line in used.strip().split("\n")}
     expect("rule and memory", rows[jobs[0]][2:3] + rows[jobs[0]][-1:], ["rule_a", "100M"])
     expect("its step", jobs[0] + ".0" in rows, True)

@@ -79,7 +79,7 @@ def end_others(job, keeper):
 
 def end_steps(job, run, until):
     """berth ends all processes once the script has ended, and what a step saves takes its time. So
-    the script, which may have no ear for SIGTERM, stands still meanwhile: it begins nothing more."""
+    the script, which may have no ear for SIGTERM, stands still meanwhile and begins nothing."""
     script = processes.script_of(job)
     if script is None or not steps_of(job, run):
         return

@@ -8,8 +8,8 @@ from qtoolkit.manager import QueueManager
 
 def main():
     manager, folder = QueueManager(SlurmIO()), os.getcwd()
-    asks = QResources(job_name="qt", queue_name="gpu", time_limit=3661, memory_per_thread=100, nodes=1,
-                      processes_per_node=1, gpus_per_job=1,
+    asks = QResources(job_name="qt", queue_name="gpu", time_limit=3661, memory_per_thread=100,
+                      nodes=1, processes_per_node=1, gpus_per_job=1,
                       process_placement=ProcessPlacement.EVENLY_DISTRIBUTED)
     job = manager.submit(commands=["sleep 1000"], options=asks, work_dir=folder).job_id
     shown, listed = manager.get_job(job), manager.get_jobs_list(jobs=[job])
