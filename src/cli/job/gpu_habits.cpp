@@ -2,329 +2,333 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cstdint>
 #include <filesystem>
-#include <iterator>
+#include <span>
 #include <string_view>
-#include <utility>
 
+#include "cli/code/gpu_python.hpp"
+#include "cli/code/gpu_warnings.hpp"
+#include "cli/code/launchers.hpp"
+#include "cli/code/python_code.hpp"
+#include "cli/code/shell_words.hpp"
 #include "cli/job/program_words.hpp"
 
 namespace berth::cli {
 
 namespace {
 
-constexpr std::string_view kOfNumber = "0123456789";
-constexpr std::size_t kMostWarnings = 3;  ///< Of a script.
+constexpr std::size_t kMostScripts = 4;
+constexpr std::size_t kMostDepth = 6;  ///< Of shells in scripts in shells.
 
 /// Options of launchers and trainers that say how many GPUs, by a process or a part for each.
 constexpr auto kCounts = std::to_array<std::string_view>(
     {"--nproc_per_node", "--nproc-per-node", "--num_gpus", "--num-gpus", "--ngpus", "--n_gpus",
      "--gpus", "--num_processes", "--tensor-parallel-size", "--tensor_parallel_size", "--devices",
      "--trainer.devices", "trainer.devices"});
+/// Those of them that also take a list of numbers.
+constexpr auto kCountsOrNumbers = std::to_array<std::string_view>(
+    {"--gpus", "--devices", "--trainer.devices", "trainer.devices"});
 
 /// Options that say which GPU.
 constexpr auto kNumbers = std::to_array<std::string_view>(
     {"--gpu", "--gpu_id", "--gpu-id", "--gpuid", "--gpu_ids", "--gpu-ids", "--device",
      "--device_id", "--device-id", "--device_ids", "--cuda_device", "--cuda-device", "device"});
 
+/// Which part of a card's memory is taken. Of a command itself berthd says it.
+constexpr auto kParts = std::to_array<std::string_view>(
+    {"--gpu-memory-utilization", "--gpu_memory_utilization", "--mem-fraction-static",
+     "--mem_fraction_static", "XLA_PYTHON_CLIENT_MEM_FRACTION"});
+
 constexpr auto kPorts = std::to_array<std::string_view>(
     {"--master_port", "--master-port", "--main_process_port", "MASTER_PORT"});
-constexpr std::string_view kUsualPort = "29500";
 
 /// Programs that only ask another one to do the work, which no job holds.
 struct Delegate {
-  std::string_view words;
+  std::string_view name;
+  std::string_view verb;  ///< The beginning of its next word; "" for any.
   std::string_view warning;
-  bool goes_on = false;  ///< The last word may be longer.
 };
+constexpr std::string_view kCountsForNone =
+    "what it starts counts for no job and may see every GPU; say docker run -e BERTH_JOB_KEY";
+constexpr std::string_view kNoPart = "what it starts is no part of the job";
+constexpr std::string_view kDropsVariables =
+    "it drops CUDA_VISIBLE_DEVICES, so that the program sees every GPU; leave it out";
+constexpr std::string_view kEndsAtOnce =
+    "what it starts is no part of the job, which ends at once; leave it out: berth attach returns "
+    "to a job";
 constexpr auto kDelegates = std::to_array<Delegate>({
-    {"docker exec",
-     "what it starts counts for no job and may see every GPU; say docker run -e "
-     "BERTH_JOB_KEY"},
-    {"docker compose",
-     "its containers count for no job and may see every GPU; say docker run -e "
-     "BERTH_JOB_KEY"},
-    {"docker-compose",
-     "its containers count for no job and may see every GPU; say docker run -e "
-     "BERTH_JOB_KEY"},
-    {"ollama run", "it asks the server, whose memory is not this job's; run ollama serve in a job"},
-    {"sudo", "it drops CUDA_VISIBLE_DEVICES, so that the program sees every GPU; leave it out"},
-    {"systemctl start", "what it starts is no part of the job"},
-    {"systemd-run", "what it starts is no part of the job"},
-    {"tmux new",
-     "what it starts is no part of the job, which ends at once; leave tmux out: berth "
-     "attach returns to a job"},
-    {"screen -d",
-     "what it starts is no part of the job, which ends at once; leave screen out: "
-     "berth attach returns to a job"},
+    {"docker", "exec", kCountsForNone},
+    {"docker", "compose", kCountsForNone},
+    {"docker-compose", "", kCountsForNone},
+    {"ollama", "run",
+     "it asks the server, whose memory is not this job's; run ollama serve in a job"},
+    {"sudo", "", kDropsVariables},
+    {"doas", "", kDropsVariables},
+    {"systemctl", "start", kNoPart},
+    {"systemd-run", "", kNoPart},
+    {"tmux", "new", kEndsAtOnce},
+    {"screen", "-d", kEndsAtOnce},
 });
 
-/// What can be said of a line's words; Python has no words of a shell.
-enum class Language : std::uint8_t { Shell, Python };
+/// Their words set nothing.
+constexpr auto kOnlySay = std::to_array<std::string_view>(
+    {"echo", "printf", "grep", "egrep", "rg",   "test", "[",      "[[", "cat",   "ls",  "sed",
+     "awk",  "head",   "tail", "which", "type", "man",  "module", "ml", "spack", "git", "pip"});
+/// Their options are for an allocation of their own.
+constexpr auto kAllocate = std::to_array<std::string_view>(
+    {"berth", "srun", "salloc", "sbatch", "docker", "podman", "singularity", "apptainer"});
 
-struct LineOf {
-  std::string where;  ///< `train.py:12: `, or "" for the command itself.
-  Language language = Language::Shell;
+template <class List>
+bool is_one_of_names(const List& list, std::string_view name) {
+  return std::ranges::find(list, name) != list.end();
+}
+
+/// `ssh -p 22 host nvidia-smi`, but no tunnel: a word follows the host.
+bool is_command_by_ssh(std::span<const ShellWord> words) {
+  constexpr std::string_view kTakeWord = "bcDEeFIiJLlmOopQRSWw";
+  std::size_t at = 1;
+  for (; at < words.size() && words[at].text.starts_with('-'); ++at) {
+    const std::string& option = words[at].text;
+    if (option.contains('N')) return false;
+    if (option.size() == 2 && kTakeWord.contains(option[1])) ++at;
+  }
+  return at + 1 < words.size();
+}
+
+/// `--gpu 1`, `--gpu=1`.
+struct OptionTyped {
+  std::string_view name;
+  std::string_view value;
+  std::string written;
 };
-
-std::optional<int> number_at(std::string_view text) {
-  int number = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_whole = end == text.data() + text.size() || kOfNumber.find(*end) == kOfNumber.npos;
-  return failed == std::errc() && is_whole ? std::optional(number) : std::nullopt;
+OptionTyped option_at(std::span<const ShellWord> words, std::size_t at) {
+  const std::string_view word = words[at].text;
+  const std::size_t sign = word.find('=');
+  if (sign != word.npos) {
+    return {
+        .name = word.substr(0, sign), .value = word.substr(sign + 1), .written = std::string(word)};
+  }
+  if (at + 1 == words.size() || !word.starts_with("--")) return {};
+  return {.name = word,
+          .value = words[at + 1].text,
+          .written = std::string(word) + " " + words[at + 1].text};
 }
 
-/// The largest of `1` or `0,1`; nothing of anything else.
-std::optional<int> largest_in(std::string_view list) {
-  std::optional<int> largest;
-  if (list.find_first_not_of("0123456789,") != list.npos) return std::nullopt;
-  for (std::size_t at = 0; at < list.size();) {
-    const std::size_t end = std::min(list.find(',', at), list.size());
-    if (const auto number = number_at(list.substr(at, end - at))) {
-      largest = std::max(largest.value_or(0), *number);
-    }
-    at = end + 1;
-  }
-  return largest;
+bool serves_ollama(const ShellCommand& command) {
+  return command.words.size() > 1 && plain_name(command.words[0].text) == "ollama" &&
+         command.words[1].text == "serve";
+}
+bool asks_which_gpus(const ShellCommand& command) {
+  return std::ranges::any_of(command.words, [](const ShellWord& word) {
+    return word.text.contains("$CUDA_VISIBLE_DEVICES") ||
+           word.text.contains("${CUDA_VISIBLE_DEVICES");
+  });
 }
 
-/// What follows each `word` in the text, up to a space.
-template <class Use>
-void for_each_after(std::string_view text, std::string_view word, Use use) {
-  for (auto at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
-    const std::string_view rest = text.substr(at + word.size());
-    use(rest.substr(0, rest.find_first_of(" \"'`;)|&")));
-  }
-}
-
-/// The value of each `option VALUE` or `option=VALUE`, and both as they are written.
-template <class Use>
-void for_each_value(std::string_view text, std::string_view option, Use use) {
-  for (const char* const between : {"=", " "}) {
-    const std::string before = std::string(option) + between;
-    for_each_after(text, " " + before,
-                   [&](std::string_view value) { use(value, before + std::string(value)); });
-  }
-}
-
-/// Whether a shell would run these words, as the first of a command: not as others' arguments.
-bool begins_command(std::string_view text, const Delegate& program) {
-  constexpr auto kBefore = std::to_array<std::string_view>(
-      {"-c", "!", "do", "then", "else", "exec", "time", "nohup", "{"});
-  constexpr std::string_view kBlank = " \t";
-  constexpr std::string_view kEndsCommand = ";&|(";
-  for (auto at = text.find(program.words); at != text.npos; at = text.find(program.words, at + 1)) {
-    const std::string_view after = text.substr(at + program.words.size());
-    if (!program.goes_on && !after.starts_with(' ')) continue;
-    std::string_view before = text.substr(0, at);
-    if (before.ends_with('/')) before = before.substr(0, before.find_last_of(kBlank) + 1);
-    if (!before.empty() && !kBlank.contains(before.back()) &&
-        !kEndsCommand.contains(before.back())) {
-      continue;  // the end of another word
-    }
-    const std::size_t last = before.find_last_not_of(kBlank);
-    if (last == before.npos || kEndsCommand.contains(before[last])) return true;
-    before = before.substr(0, last + 1);
-    const std::string_view word = before.substr(before.find_last_of(kBlank) + 1);
-    if (std::ranges::find(kBefore, word) != kBefore.end()) return true;
-  }
-  return false;
+std::string_view last_program(const ShellCommand& command, const WhatRuns& runs) {
+  return runs.programs.empty() ? "" : plain_name(command.words[runs.programs.back()].text);
 }
 
 class GpuReader {
  public:
-  explicit GpuReader(std::optional<int> gpus) : gpus_(gpus) {}
+  explicit GpuReader(const GpuProgram& program) : program_(program), warnings_(program.gpus) {}
 
-  void read(const std::string& text, const LineOf& place) {
-    place_ = &place;
-    if (place.language == Language::Shell) {
-      read_elsewhere(text);
-      read_ports(text);
-      if (gpus_) read_counts(text);
-      if (gpus_) read_numbers(text);
-    }
-    if (gpus_) read_devices(text);
-    read_visible(text);
+  void read_command(const std::vector<std::string>& command) {
+    ShellCommand one;
+    for (const std::string& word : command) one.words.push_back({.text = word, .line = 1});
+    warnings_.begin("");
+    read_commands(std::span(&one, 1), 0);
   }
-  std::vector<std::string> take() && { return std::move(warnings_); }
-  std::size_t count() const { return warnings_.size(); }
+  const GpuWarnings& warnings() const { return warnings_; }
 
  private:
-  void warn(const std::string& warning) {
-    if (std::ranges::find(said_, warning) != said_.end()) return;
-    said_.push_back(warning);
-    warnings_.push_back(place_->where + warning);
-  }
-  std::string asked() const { return std::to_string(*gpus_) + (*gpus_ == 1 ? " GPU" : " GPUs"); }
-  /// `sees cuda:0 to cuda:1, whichever it gets`.
-  std::string sees(const std::string& before) const {
-    return ": a job that asks for " + asked() + " sees " + before + "0" +
-           (*gpus_ == 1 ? " alone" : " to " + before + std::to_string(*gpus_ - 1)) +
-           ", whichever it gets";
+  void read_commands(std::span<const ShellCommand> commands, std::size_t depth) {
+    if (depth == kMostDepth) return;
+    const About about{.has_server = std::ranges::any_of(commands, serves_ollama),
+                      .keeps_given = std::ranges::any_of(commands, asks_which_gpus)};
+    for (const ShellCommand& command : commands) {
+      const WhatRuns runs = what_runs(command.words);
+      if (!is_one_of_names(kOnlySay, last_program(command, runs))) {
+        read_programs(command.words, runs, about);
+        read_what_runs(command, runs, depth);
+      }
+    }
   }
 
-  void read_counts(const std::string& text) {
-    for (const std::string_view option : kCounts) {
+  /// Of all commands of a text.
+  struct About {
+    bool has_server;   ///< Of ollama.
+    bool keeps_given;  ///< Reads CUDA_VISIBLE_DEVICES as it was.
+  };
+  void read_programs(std::span<const ShellWord> words, const WhatRuns& runs, const About& about) {
+    if (!about.keeps_given) read_visible(words, runs);
+    for (std::size_t i = 0; i < runs.programs.size(); ++i) {
+      const std::size_t at = runs.programs[i];
+      const std::size_t begin = i == 0 ? 0 : at;  // with its variables
+      const std::size_t end = i + 1 < runs.programs.size() ? runs.programs[i + 1] : words.size();
+      const std::string_view name = plain_name(words[at].text);
+      if (name != "ollama" || !about.has_server) read_delegate(words.subspan(at));
+      if (!is_one_of_names(kAllocate, name)) read_options(words.subspan(begin, end - begin), words);
+    }
+  }
+
+  void read_delegate(std::span<const ShellWord> words) {
+    const std::string_view name = plain_name(words.front().text);
+    const std::string_view verb = words.size() > 1 ? std::string_view(words[1].text) : "";
+    const std::size_t line = words.front().line;
+    for (const Delegate& one : kDelegates) {
+      if (name != one.name || !verb.starts_with(one.verb)) continue;
+      const std::string shown =
+          std::string(name) + (one.verb.empty() ? "" : " ") + std::string(one.verb);
+      warnings_.say(line, shown + ": " + std::string(one.warning));
+    }
+    if (name == "ssh" && is_command_by_ssh(words)) {
+      warnings_.say(line,
+                    "ssh: what it starts on the other machine is no part of the job, and its GPUs "
+                    "are not berth's to give; submit it there");
+    }
+    const auto has_key = [](const ShellWord& word) { return word.text.contains("BERTH_JOB_KEY"); };
+    if (name != "docker" || verb != "run" || std::ranges::any_of(words, has_key)) return;
+    warnings_.say(line,
+                  "docker run: its processes count for the job only with -e BERTH_JOB_KEY, and "
+                  "--gpus all shows them every GPU; say -e BERTH_JOB_KEY --gpus "
+                  "'\"device='$CUDA_VISIBLE_DEVICES'\"' in a script");
+  }
+
+  void read_visible(std::span<const ShellWord> words, const WhatRuns& runs) {
+    constexpr std::string_view kVisible = "CUDA_VISIBLE_DEVICES=";
+    for (const std::size_t program : runs.programs) {
+      if (is_one_of_names(kAllocate, plain_name(words[program].text))) return;
+    }
+    for (const ShellWord& word : words) {
+      if (!word.text.starts_with(kVisible)) continue;
+      warnings_.visible(word.line, std::string_view(word.text).substr(kVisible.size()));
+    }
+  }
+
+  /// Those of a program, in the words of its whole command.
+  void read_options(std::span<const ShellWord> words, std::span<const ShellWord> whole) {
+    const auto names_accelerate = [](const ShellWord& word) {
+      return word.text.contains("accelerate");
+    };
+    for (std::size_t at = 0; at < words.size(); ++at) {
+      const OptionTyped option = option_at(words, at);
+      const std::size_t line = words[at].line;
+      read_device(words[at]);
       // Other programs have one of this name for what runs on the host.
-      if (option == "--num_processes" && !text.contains("accelerate")) continue;
-      if (option == "--gpus" && text.contains("docker")) continue;
-      for_each_value(text, option, [&](std::string_view value, const std::string& written) {
-        const auto count = number_at(value);
-        if (!count || *count <= *gpus_ || value.contains(',')) return;
-        warn(written + " is more than the " + asked() + " that the job asks for; --gpus " +
-             std::to_string(*count) + " asks for as many");
-      });
+      if (option.name == "--num_processes" && std::ranges::none_of(whole, names_accelerate)) {
+        continue;
+      }
+      const auto numbers = listed_numbers(option.value);
+      const bool is_one = numbers && numbers->size() == 1 && !option.value.contains('[');
+      const int largest = numbers ? *std::ranges::max_element(*numbers) : 0;
+      const bool is_count = is_one && is_one_of_names(kCounts, option.name);
+      const bool is_number = is_one_of_names(kNumbers, option.name) ||
+                             (!is_count && is_one_of_names(kCountsOrNumbers, option.name));
+      if (is_count) warnings_.count(line, option.written, largest);
+      if (numbers && is_number) warnings_.number(line, option.written, largest);
+      if (is_one_of_names(kParts, option.name) &&
+          (!warnings_.file().empty() || !option.name.starts_with('-'))) {
+        warnings_.share(line, option.written, option.value);
+      }
+      if (is_one_of_names(kPorts, option.name)) {
+        warnings_.port(line, option.written, option.value);
+      }
     }
   }
-  void read_numbers(const std::string& text) {
-    for (const std::string_view option : kNumbers) {
-      for_each_value(text, option, [&](std::string_view value, const std::string& written) {
-        const auto number = largest_in(value);
-        if (number && *number >= *gpus_) warn(written + sees("number "));
-      });
-    }
-  }
-  void read_devices(const std::string& text) {
-    if (text.contains("/cuda:")) return;  // an image's name
-    for (const std::string_view word : {"cuda:", "cuda.set_device("}) {
-      for_each_after(text, word, [&](std::string_view value) {
-        const auto index = number_at(value);
-        const bool is_version = value.find_first_not_of(kOfNumber) != value.npos &&
-                                value[value.find_first_not_of(kOfNumber)] == '.';
-        if (!index || *index < *gpus_ || is_version) return;
-        warn((word == "cuda:" ? "cuda:" + std::to_string(*index)
-                              : "set_device(" + std::to_string(*index) + ")") +
-             sees("cuda:"));
-      });
-    }
-  }
-  /// `CUDA_VISIBLE_DEVICES=1` of a shell; `os.environ["CUDA_VISIBLE_DEVICES"] = "1"` and
-  /// `{"CUDA_VISIBLE_DEVICES": "1"}` of Python. No comparison.
-  void read_visible(const std::string& text) {
-    constexpr std::string_view kVisible = "CUDA_VISIBLE_DEVICES";
-    for (auto at = text.find(kVisible); at != text.npos; at = text.find(kVisible, at + 1)) {
-      std::string_view rest = std::string_view(text).substr(at + kVisible.size());
-      const bool is_quoted = rest.starts_with('"') || rest.starts_with('\'');
-      const bool is_member = is_quoted && rest.substr(1).starts_with(']');
-      if (is_quoted) rest.remove_prefix(std::min(rest.find_first_not_of("\"'] "), rest.size()));
-      const bool is_set = rest.starts_with(is_quoted && !is_member ? ':' : '=');
-      if (!is_set || rest.starts_with("==")) continue;
-      rest.remove_prefix(std::min(rest.find_first_not_of(" \"'", 1), rest.size()));
-      std::string_view gpus = rest.substr(0, rest.find_first_not_of("0123456789,"));
-      while (gpus.ends_with(',')) gpus.remove_suffix(1);
-      if (!number_at(gpus)) continue;
-      warn("CUDA_VISIBLE_DEVICES=" + std::string(gpus) +
-           (place_->where.empty() ? " in the command" : "") +
-           " leads past the GPU that the job gets: leave it out");
-    }
-  }
-  void read_ports(const std::string& text) {
-    for (const std::string_view option : kPorts) {
-      for_each_value(text, option, [&](std::string_view value, const std::string& written) {
-        if (value != kUsualPort) return;
-        warn(written +
-             ": all who leave it at that meet there; leave it out, $MASTER_PORT is the "
-             "job's own");
-      });
-    }
-  }
-  void read_elsewhere(const std::string& text) {
-    for (const Delegate& program : kDelegates) {
-      if (program.words == "ollama run" && text.contains("ollama serve")) continue;
-      if (!begins_command(text, program)) continue;
-      warn(std::string(program.words) + ": " + std::string(program.warning));
-    }
-    const bool runs_docker = text.contains(" docker run ") || text.contains("/docker run ");
-    if (!runs_docker || text.contains("BERTH_JOB_KEY")) return;
-    warn(
-        "docker run: its processes count for the job only with -e BERTH_JOB_KEY, and --gpus all "
-        "shows them every GPU; say -e BERTH_JOB_KEY --gpus "
-        "'\"device='$CUDA_VISIBLE_DEVICES'\"' in a script");
+  /// `cuda:1`, `--device=cuda:1`.
+  void read_device(const ShellWord& word) {
+    constexpr std::string_view kCuda = "cuda:";
+    std::string_view device = word.text;
+    device.remove_prefix(device.rfind('=') + 1);  // npos + 1 is 0
+    if (!device.starts_with(kCuda)) return;
+    const auto numbers = listed_numbers(device.substr(kCuda.size()));
+    if (!numbers || numbers->size() != 1) return;
+    warnings_.number(word.line, std::string(device), numbers->front(), kCuda);
   }
 
-  std::optional<int> gpus_;
-  const LineOf* place_ = nullptr;
-  std::vector<std::string> warnings_;
-  std::vector<std::string> said_;  ///< The same, without the lines.
+  // ---- Scripts ---------------------------------------------------------------------------------
+
+  void read_what_runs(const ShellCommand& command, const WhatRuns& runs, std::size_t depth) {
+    if (runs.kind == RunKind::Unknown) return read_input(command, runs, depth);
+    const ShellWord& what = command.words[runs.what];
+    switch (runs.kind) {
+      case RunKind::PythonText:
+        return read_python(what.text, what.line, depth);
+      case RunKind::ShellText:
+        return read_shell(what.text, what.line, depth);
+      case RunKind::PythonFile:
+      case RunKind::ShellFile:
+      case RunKind::File:
+        return read_file_named(what.text, runs.kind, depth);
+      case RunKind::Unknown:
+        return;
+    }
+  }
+  void read_input(const ShellCommand& command, const WhatRuns& runs, std::size_t depth) {
+    if (command.input.empty()) return;
+    const std::string_view name = last_program(command, runs);
+    if (name == "python") read_python(command.input, command.input_line, depth);
+    if (name == "bash" || name == "sh") read_shell(command.input, command.input_line, depth);
+  }
+
+  void read_shell(const std::string& text, std::size_t first_line, std::size_t depth) {
+    auto commands = shell_commands(text);
+    for (ShellCommand& command : commands) {
+      for (ShellWord& word : command.words) word.line += first_line - 1;
+      command.input_line += first_line - 1;
+    }
+    read_commands(commands, depth + 1);
+  }
+  void read_python(const std::string& text, std::size_t first_line, std::size_t depth) {
+    for (const ShellLine& line : read_gpus_of_python(text, first_line, warnings_)) {
+      read_shell(line.text, line.line, depth);
+    }
+  }
+
+  void read_file_named(const std::string& name, RunKind kind, std::size_t depth) {
+    if (scripts_.size() == kMostScripts || is_one_of_names(scripts_, name)) return;
+    const auto text = text_of_file(std::filesystem::path(program_.directory) / name);
+    if (!text || text->contains('\0')) return;
+    const std::string first_line = text->substr(0, text->find('\n'));
+    const bool says_program = first_line.starts_with("#!");
+    if (kind == RunKind::File && !says_program) return;
+    scripts_.push_back(name);
+    const std::string before = warnings_.file();
+    warnings_.begin(name);
+    const bool is_python =
+        kind == RunKind::PythonFile || (kind == RunKind::File && first_line.contains("python"));
+    if (is_python) {
+      read_python(*text, 1, depth);
+    } else if (kind == RunKind::ShellFile || first_line.contains("sh")) {
+      read_shell(*text, 1, depth);
+    }
+    warnings_.begin(before);
+  }
+
+  const GpuProgram& program_;
+  GpuWarnings warnings_;
+  std::vector<std::string> scripts_;  ///< That were read.
 };
-
-/// The script that the command runs: `train.py` of `python train.py`, `./run.sh`.
-std::string script_in(const std::vector<std::string>& command) {
-  if (const std::string script = script_of(command); !script.empty()) return script;
-  return !command.empty() && command.front().contains('/') ? command.front() : "";
-}
-
-/// Without a comment at its end.
-std::string_view code_of(std::string_view line) {
-  char quote = '\0';
-  for (std::size_t at = 0; at < line.size(); ++at) {
-    const char c = line[at];
-    if (quote != '\0') {
-      if (c == quote) quote = '\0';
-    } else if (c == '"' || c == '\'') {
-      quote = c;
-    } else if (c == '#' && (at == 0 || line[at - 1] == ' ' || line[at - 1] == '\t')) {
-      return line.substr(0, at);
-    }
-  }
-  return line;
-}
-
-/// What is said of numbers of GPUs, or asked, and sets none.
-bool only_talks(std::string_view code) {
-  constexpr auto kTalks = std::to_array<std::string_view>(
-      {"help=", "add_argument", "choices", "device_count", "print(", "$CUDA_VISIBLE_DEVICES",
-       "${CUDA_VISIBLE_DEVICES", "echo ", "printf ", "grep "});
-  return std::ranges::any_of(kTalks, [&](std::string_view word) { return code.contains(word); });
-}
-
-std::size_t count_of(std::string_view text, std::string_view word) {
-  std::size_t count = 0;
-  for (auto at = text.find(word); at != text.npos; at = text.find(word, at + word.size())) ++count;
-  return count;
-}
-
-void read_lines(const std::string& text, const std::string& name, GpuReader& reader) {
-  const std::string first_line = text.substr(0, text.find('\n'));
-  const bool is_python =
-      name.ends_with(".py") || (first_line.starts_with("#!") && first_line.contains("python"));
-  LineOf place{.where = "", .language = is_python ? Language::Python : Language::Shell};
-  std::size_t number = 0;
-  bool is_prose = false;  // between the quotes of a text of several lines
-  for (std::size_t at = 0; at < text.size() && reader.count() < kMostWarnings;) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    const std::string_view line = std::string_view(text).substr(at, end - at);
-    at = end + 1;
-    place.where = name + ":" + std::to_string(++number) + ": ";
-    const std::size_t marks = count_of(line, "\"\"\"") + count_of(line, "'''");
-    if (is_python && (is_prose || marks > 0)) {
-      is_prose = is_prose != (marks % 2 == 1);
-      continue;
-    }
-    const std::string_view code = code_of(line);
-    if (!only_talks(code)) reader.read(" " + std::string(code) + " ", place);
-  }
-}
 
 }  // namespace
 
-std::vector<std::string> warnings_of_gpus(const GpuProgram& program) {
-  std::string text = " ";
-  for (const std::string& word : program.command) text += word + " ";
-  GpuReader of_command(program.gpus);
-  of_command.read(text, {});
-  std::vector<std::string> warnings = std::move(of_command).take();
-  const std::string script = script_in(program.command);
-  if (script.empty()) return warnings;
-  const auto lines = text_of_file(std::filesystem::path(program.directory) / script);
-  if (!lines || lines->contains('\0')) return warnings;
-  if (!lines->starts_with("#!") && script_of(program.command) != script) return warnings;
-  GpuReader of_script(program.gpus);
-  read_lines(*lines, script, of_script);
-  std::ranges::move(std::move(of_script).take(), std::back_inserter(warnings));
-  return warnings;
+GpuHabits habits_of_gpus(const GpuProgram& program) {
+  GpuReader reader(program);
+  reader.read_command(program.command);
+  const std::vector<std::string>& said = reader.warnings().list();
+  GpuHabits habits{.warnings = said, .shares = reader.warnings().shares()};
+  for (std::size_t i = 0; i < program.points.size(); ++i) {
+    const Point& point = program.points[i];
+    std::vector<std::string> command = program.command;
+    fill(command, point);
+    reader.read_command(command);
+    if (said.size() == habits.warnings.size()) continue;
+    habits.warnings.push_back("task " + std::to_string(i + 1) + " (" + point_text(point) +
+                              "): " + said.back());
+    break;
+  }
+  return habits;
 }
 
 }  // namespace berth::cli

@@ -418,13 +418,20 @@ Expected<void> take_sweep(Json& body, const JobOptions& options, const Sweep& sw
   return {};
 }
 
+std::vector<Point> points_of_sweep(const Sweep& sweep) {
+  std::vector<Point> points;
+  for (const auto& values : sweep.points) {
+    Point& point = points.emplace_back();
+    for (std::size_t i = 0; i < sweep.names.size(); ++i) {
+      point.push_back({.name = sweep.names[i], .value = values[i]});
+    }
+  }
+  return points;
+}
+
 /// The command of a sweep's first job.
 std::vector<std::string> first_command(std::vector<std::string> command, const Sweep& sweep) {
-  Point point;
-  for (std::size_t i = 0; i < sweep.names.size(); ++i) {
-    point.push_back({.name = sweep.names[i], .value = sweep.points.front()[i]});
-  }
-  fill(command, point);
+  if (!sweep.points.empty()) fill(command, points_of_sweep(sweep).front());
   return command;
 }
 
@@ -640,14 +647,16 @@ Expected<Submission> submission_of(const JobOptions& typed, const Caller& caller
   }
   if (auto failed = set_typed(environment, options, caller)) return std::unexpected(*failed);
   std::ranges::move(warnings_of_habits(options, environment), std::back_inserter(made.warnings));
-  if (options["--gpus"].value_or("1") != "0") {
-    std::ranges::move(
-        warnings_of_gpus(
-            {.command = options.command, .directory = *directory, .gpus = gpus_of(options)}),
-        std::back_inserter(made.warnings));
-  }
   const auto sweep = sweep_of(options);
   if (!sweep) return std::unexpected(sweep.error());
+  if (options["--gpus"].value_or("1") != "0") {
+    GpuHabits habits = habits_of_gpus({.command = options.command,
+                                       .directory = *directory,
+                                       .gpus = gpus_of(options),
+                                       .points = points_of_sweep(*sweep)});
+    std::ranges::move(habits.warnings, std::back_inserter(made.warnings));
+    made.shares = std::move(habits.shares);
+  }
   auto done = check_labels(*sweep, typed);
   if (done) done = take_sweep(made.body, options, *sweep);
   if (done && !sweep->names.empty()) done = check_use(*sweep, options.command, *directory);

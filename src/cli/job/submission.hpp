@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/code/gpu_warnings.hpp"
 #include "cli/print/json.hpp"
 #include "core/base/error.hpp"
 #include "core/base/time.hpp"
@@ -62,8 +63,9 @@ struct SnapshotWish {
 };
 
 struct Submission {
-  Json body;                          ///< As doc/openapi.yaml's Submit.
-  std::vector<std::string> warnings;  ///< Variables and options left out, and why.
+  Json body;                             ///< As doc/openapi.yaml's Submit.
+  std::vector<std::string> warnings;     ///< Variables and options left out, and why.
+  std::vector<MemoryShare> shares = {};  ///< Of a card's memory, as its scripts say.
   std::optional<SnapshotWish> snapshot = {};
 };
 

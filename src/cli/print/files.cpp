@@ -53,7 +53,7 @@ Expected<void> write_to(const std::string& path, std::string_view text, const ch
 }
 
 /// What an output is until it is whole.
-std::string part_of(const std::string& path) { return path + ".part"; }
+std::string name_while_written(const std::string& path) { return path + ".part"; }
 
 /// Of a file that is there, by whatever path: a word such as `exact` names none.
 bool replaces(const std::string& output, const std::string& input) {
@@ -61,7 +61,7 @@ bool replaces(const std::string& output, const std::string& input) {
   const std::string read = input == "-" ? "/dev/stdin" : input;
   std::error_code failed;
   return std::filesystem::equivalent(output, read, failed) ||
-         std::filesystem::equivalent(part_of(output), read, failed);
+         std::filesystem::equivalent(name_while_written(output), read, failed);
 }
 
 /// Files that are there are compared by what they are, others by their paths.
@@ -76,8 +76,9 @@ bool is_same_file(const std::string& one, const std::string& other) {
 bool collide(const std::string& one, const std::string& other) {
   if (one.empty() || other.empty()) return false;
   if (is_standard_output(one)) return is_standard_output(other);
-  return is_plain(one) && (is_same_file(one, other) || is_same_file(part_of(one), other) ||
-                           is_same_file(one, part_of(other)));
+  return is_plain(one) &&
+         (is_same_file(one, other) || is_same_file(name_while_written(one), other) ||
+          is_same_file(one, name_while_written(other)));
 }
 
 }  // namespace
@@ -106,7 +107,7 @@ Expected<void> write_file(const std::string& path, std::string_view text) {
   }
   // Appended: /dev/fd/3 may lead to a file, which else would be cut to nothing.
   if (!is_plain(path)) return write_to(path, text, "ab");
-  const std::string beside = part_of(path);
+  const std::string beside = name_while_written(path);
   if (auto written = write_to(beside, text, "wb"); !written) {
     std::remove(beside.c_str());
     return fail(ErrorCode::Io, path + ": " + std::strerror(errno));

@@ -4,6 +4,7 @@
 #include "cli/ask/daemon.hpp"
 #include "cli/attend/attend.hpp"
 #include "cli/job/habits.hpp"
+#include "cli/job/memory_shares.hpp"
 #include "cli/job/snapshot.hpp"
 #include "cli/job/submission.hpp"
 #include "cli/print/verbs.hpp"
@@ -43,6 +44,11 @@ int run_job(const RunArguments& arguments) {
   if (!made) return report_usage(made.error().message);
   if (const auto fit = fit_for_terminal(*made); !fit) return report_usage(fit.error().message);
   for (const std::string& warning : made->warnings) report_failure(warning);
+  if (!made->shares.empty()) {
+    auto daemon = Daemon::open(arguments.common);
+    if (!daemon) return report_failure(daemon.error().message);
+    for (const std::string& warning : shares_told_by(*daemon, *made)) report_failure(warning);
+  }
   auto copy = SubmissionCopy::make(*made);
   if (!copy) return report_failure(copy.error().message);
   for (const std::string& warning : copy->warnings()) report_failure(warning);

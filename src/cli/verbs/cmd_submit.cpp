@@ -12,6 +12,7 @@
 #include "cli/job/dag.hpp"
 #include "cli/job/foresight.hpp"
 #include "cli/job/habits.hpp"
+#include "cli/job/memory_shares.hpp"
 #include "cli/job/script.hpp"
 #include "cli/job/snapshot.hpp"
 #include "cli/job/submission.hpp"
@@ -129,6 +130,10 @@ int submit(SubmitArguments& arguments) {
   for (const std::string& warning : made->warnings) report_failure(warning);
   auto daemon = Daemon::open(arguments.common);
   if (!daemon) return report_failure(daemon.error().message);
+  for (const std::string& warning : shares_told_by(*daemon, *made)) {
+    report_failure(warning);
+    made->warnings.push_back(warning);
+  }
   if (arguments.dry_run) return try_out(arguments, *daemon, made->body);
   auto copy = SubmissionCopy::make(*made);
   if (!copy) return report_failure(copy.error().message);

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 std::vector<std::string> warned(std::vector<std::string> command, std::optional<int> gpus = 1) {
-  return warnings_of_gpus({.command = std::move(command), .directory = ".", .gpus = gpus});
+  return habits_of_gpus({.command = std::move(command), .directory = ".", .gpus = gpus}).warnings;
 }
 
 class OfScripts : public testing::Test {
@@ -24,8 +24,9 @@ class OfScripts : public testing::Test {
                                      std::optional<int> gpus = 1) {
     folder_.write(name, text);
     const char* const program = name.ends_with(".py") ? "python3" : "bash";
-    return warnings_of_gpus(
-        {.command = {program, name}, .directory = folder_.path().string(), .gpus = gpus});
+    return habits_of_gpus(
+               {.command = {program, name}, .directory = folder_.path().string(), .gpus = gpus})
+        .warnings;
   }
 
   test::ScratchFolder folder_;
@@ -39,7 +40,8 @@ TEST(GpuHabits, OfLaunchersAreComparedWithTheGpusThatAreAsked) {
               ElementsAre(HasSubstr("--gpus 2 asks for as many")));
   EXPECT_THAT(
       warned({"python", "train.py", "--device", "cuda:1"}),
-      ElementsAre("cuda:1: a job that asks for 1 GPU sees cuda:0 alone, whichever it gets"));
+      ElementsAre("cuda:1: a job that asks for 1 GPU sees cuda:0 alone, whichever it gets; write "
+                  "cuda:0, or ask for --gpus 2"));
   EXPECT_THAT(warned({"python", "train.py", "--device=cuda:5"}, 2),
               ElementsAre(HasSubstr("sees cuda:0 to cuda:1, whichever it gets")));
   EXPECT_THAT(warned({"env", "CUDA_VISIBLE_DEVICES=1", "python", "train.py"}),
@@ -62,7 +64,7 @@ TEST(GpuHabits, OfDockerLeaveTheJobsAccount) {
 TEST(GpuHabits, NumbersOfGpusBeginAtNoughtInAJob) {
   EXPECT_THAT(warned({"python", "train.py", "--gpu", "1"}),
               ElementsAre("--gpu 1: a job that asks for 1 GPU sees number 0 alone, whichever it "
-                          "gets"));
+                          "gets; write 0, or ask for --gpus 2"));
   EXPECT_THAT(warned({"t.py", "--device=0,1"}), ElementsAre(HasSubstr("--device=0,1: a job")));
   EXPECT_THAT(warned({"python", "t.py", "--gpu_ids", "2,3"}, 2),
               ElementsAre(HasSubstr("sees number 0 to number 1")));
@@ -120,10 +122,10 @@ TEST_F(OfScripts, LinesAreNamed) {
               ElementsAre("train.py:2: CUDA_VISIBLE_DEVICES=1 leads past the GPU that the job "
                           "gets: leave it out",
                           "train.py:3: cuda:2: a job that asks for 1 GPU sees cuda:0 alone, "
-                          "whichever it gets"));
+                          "whichever it gets; write cuda:0, or ask for --gpus 3"));
   EXPECT_THAT(warned_of("run.sh",
                         "#!/bin/bash\nexport CUDA_VISIBLE_DEVICES=0,1\n"
-                        "torchrun --nproc_per_node 2 train.py\n"),
+                        "torchrun --nproc_per_node 2 other.py\n"),
               ElementsAre(HasSubstr("run.sh:2: CUDA_VISIBLE_DEVICES=0,1"),
                           HasSubstr("run.sh:3: --nproc_per_node 2 is more than the 1 GPU")));
 }
@@ -141,6 +143,167 @@ TEST_F(OfScripts, WhatIsOnlyReadOrSaidIsLeftAlone) {
                         "CUDA_VISIBLE_DEVICES=$LOCAL_RANK python t.py\n"),
               IsEmpty());
   EXPECT_THAT(warned_of("all.py", "a = 'cuda:1'\n", std::nullopt), IsEmpty());
+}
+
+/// Each is a way to start `t.py`, which says cuda:1 in its second line.
+TEST_F(OfScripts, AreFoundBehindLaunchersAndWrappers) {
+  folder_.write("t.py", "import torch\nd = 'cuda:1'\n");
+  folder_.write("run.sh", "cd .\nexec python -u t.py \\\n  --x\n");
+  const auto warned_by = [&](const std::vector<std::string>& command) {
+    return habits_of_gpus({.command = command, .directory = folder_.path().string(), .gpus = 1})
+        .warnings;
+  };
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"env", "X=1", "python", "t.py"},
+           {"env", "-u", "Y", "python3.11", "-u", "t.py"},
+           {"nice", "-n", "5", "python", "t.py"},
+           {"timeout", "-k", "5", "1h", "python", "t.py"},
+           {"torchrun", "--nproc_per_node", "1", "t.py", "--lr", "1"},
+           {"python", "-m", "torch.distributed.run", "--nnodes=1", "t.py"},
+           {"accelerate", "launch", "--config_file", "c.yaml", "t.py"},
+           {"deepspeed", "--num_gpus=1", "t.py"},
+           {"uv", "run", "t.py"},
+           {"uv", "run", "--with", "torch", "python", "t.py"},
+           {"conda", "run", "-n", "e", "--no-capture-output", "python", "t.py"},
+           {"poetry", "run", "python", "t.py"},
+           {"bash", "-c", "set -e; python t.py | tee log"},
+           {"bash", "-lc", "nohup python t.py > out 2>&1 &"},
+           {"stdbuf", "-oL", "python", "t.py"},
+           {"srun", "-n", "1", "python", "t.py"},
+           {"nsys", "profile", "-o", "x", "python", "t.py"},
+           {"apptainer", "exec", "--nv", "image.sif", "python", "t.py"},
+           {"python", "-m", "cProfile", "-o", "p", "t.py"},
+           {"bash", "run.sh"}}) {
+    EXPECT_THAT(warned_by(command), ElementsAre(HasSubstr("t.py:2: cuda:1: a job")))
+        << command[0] << " " << command[1];
+  }
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"cat", "t.py"}, {"bash", "-c", "echo python t.py"}, {"python", "-m", "t", "t.py"}}) {
+    EXPECT_THAT(warned_by(command), IsEmpty()) << command[0];
+  }
+}
+
+TEST_F(OfScripts, NumbersInPythonCountFromNoughtInAJob) {
+  for (const char* const line :
+       {"model.cuda(1)", "Net(3).cuda(1)", "x = x.to('cuda:1')", "d = torch.device('cuda', 1)",
+        "m = nn.DataParallel(m, device_ids=[0, 1])", "torch.cuda.set_device(1)",
+        "with torch.cuda.device(1):", "x = jax.devices()[1]", "x = jax.devices('gpu')[1]",
+        "with tf.device('/GPU:1'):", "with tf.device(\"/device:GPU:1\"):",
+        "t = Trainer(accelerator='gpu', devices=[1])", "t = pl.Trainer(gpus='0,1')",
+        "p = pipeline('text', device=1)", "os.system('python x.py --gpu 1')"}) {
+    EXPECT_THAT(warned_of("n.py", std::string("import x\n") + line + "\n"),
+                ElementsAre(testing::AllOf(testing::StartsWith("n.py:2: "),
+                                           HasSubstr("whichever it gets; write "))))
+        << line;
+    EXPECT_THAT(warned_of("n.py", std::string(line) + "\n", 2), IsEmpty()) << line;
+  }
+  for (const char* const line : {"t = Trainer(devices=4)", "t = L.Fabric(\n  devices=4)",
+                                 "t = pl.Trainer(gpus=4)", "LLM(m, tensor_parallel_size=4)"}) {
+    EXPECT_THAT(warned_of("n.py", std::string(line) + "\n"),
+                ElementsAre(HasSubstr("=4 is more than the 1 GPU that the job asks for; --gpus 4")))
+        << line;
+    EXPECT_THAT(warned_of("n.py", std::string(line) + "\n", 4), IsEmpty()) << line;
+  }
+  EXPECT_THAT(warned_of("n.py", "os.environ['MASTER_PORT'] = '29500'\n"),
+              ElementsAre(HasSubstr("MASTER_PORT=29500: all who leave it")));
+}
+
+TEST_F(OfScripts, NothingIsSaidOfWhatMayBeOtherwise) {
+  for (const char* const line : {"# model.cuda(1)",
+                                 "'use cuda:1'",
+                                 "x = 'cuda:1 is the second'",
+                                 "model.cuda(rank)",
+                                 "torch.cuda.set_device(args.gpu)",
+                                 "def f(device='cuda:1'): pass",
+                                 "p.add_argument('--d', default='cuda:1')",
+                                 "d = 'cuda:1' if two else 'cuda:0'",
+                                 "d = 'cuda:0' if one else 'cuda:1'",
+                                 "if d == 'cuda:1': pass",
+                                 "load(f, map_location={'cuda:1': 'cuda:0'})",
+                                 "t = Trainer(devices=n)",
+                                 "t = Trainer(accelerator='cpu', devices=4)",
+                                 "devices = [0, 1]",
+                                 "gpus = 4",
+                                 "t = Trainer(devices='auto')",
+                                 "print('cuda:1')",
+                                 "x = jax.devices('cpu')[1]",
+                                 "d = os.environ.get('DEV', 'cuda:1')",
+                                 "t = Trainer(devices=-1)",
+                                 "if torch.cuda.device_count() > 1:\n  m.cuda(1)",
+                                 "version = 'cuda:12.4'",
+                                 "if 'CUDA_VISIBLE_DEVICES' not in os.environ:\n"
+                                 "  os.environ['CUDA_VISIBLE_DEVICES'] = '0'",
+                                 "x = \"\"\"\nd = 'cuda:1'\n\"\"\"",
+                                 "t = Trainer(devices=2 * k)",
+                                 "a.cuda(1 if b else 0)"}) {
+    EXPECT_THAT(warned_of("q.py", std::string(line) + "\n"), IsEmpty()) << line;
+  }
+  EXPECT_THAT(warned_of("q.sh",
+                        "if [ -z \"$CUDA_VISIBLE_DEVICES\" ]; then\n"
+                        "  export CUDA_VISIBLE_DEVICES=0\nfi\n"
+                        "cat > note <<EOF\nsudo python t.py --gpu 1\nEOF\n"
+                        "docker_args=\"--gpu 1\"\nssh -N -L 80:x:80 host\n"),
+              IsEmpty());
+}
+
+TEST_F(OfScripts, ShellsAreReadAsCommands) {
+  EXPECT_THAT(warned_of("s.sh",
+                        "cd x && sudo python t.py\nssh -p 22 host nvidia-smi\n"
+                        "python t.py --devices '[1]'\n"),
+              ElementsAre(HasSubstr("s.sh:1: sudo: it drops"), HasSubstr("s.sh:2: ssh: what it"),
+                          HasSubstr("s.sh:3: --devices [1]: a job that asks for 1 GPU")));
+  EXPECT_THAT(warned_of("h.sh", "python - <<'EOF'\nimport torch\nx.cuda(1)\nEOF\n"),
+              ElementsAre(HasSubstr("h.sh:3: .cuda(1): a job that asks for 1 GPU sees cuda:0")));
+  EXPECT_THAT(warned_of("l.sh", "torchrun \\\n  --nproc_per_node 4 \\\n  t.py\n"),
+              ElementsAre(HasSubstr("l.sh:2: --nproc_per_node 4 is more")));
+  EXPECT_THAT(warned({"python", "t.py", "--gpus", "0,1"}),
+              ElementsAre(HasSubstr("--gpus 0,1: a job that asks for 1 GPU sees number 0 alone")));
+  EXPECT_THAT(warned({"python", "-c", "import torch; torch.zeros(1).cuda(1)"}),
+              ElementsAre(HasSubstr(".cuda(1): a job")));
+  EXPECT_THAT(warned({"berth", "run", "--gpus", "4", "--", "python", "x.py"}), IsEmpty());
+}
+
+TEST(GpuHabits, OfSweepsNameTheTask) {
+  const auto of_sweep = [](const char* option, const char* name,
+                           const std::vector<std::string>& values) {
+    GpuProgram program{.command = {"python", "t.py", option, "{" + std::string(name) + "}"},
+                       .directory = ".",
+                       .gpus = 1};
+    for (const std::string& value : values) program.points.push_back({{name, value}});
+    return habits_of_gpus(program).warnings;
+  };
+  EXPECT_THAT(of_sweep("--gpu", "gpu", {"0", "1", "2"}),
+              ElementsAre(HasSubstr("task 2 (gpu=1): --gpu 1: a job that asks for 1 GPU")));
+  EXPECT_THAT(of_sweep("--lr", "lr", {"1", "2"}), IsEmpty());
+  EXPECT_THAT(of_sweep("--lr", "d", {"cpu", "cuda:1"}),
+              ElementsAre(HasSubstr("task 2 (d=cuda:1): cuda:1: a job")));
+}
+
+TEST_F(OfScripts, PartsOfACardAreFound) {
+  const auto parts_of = [&](const char* name, const char* text) {
+    folder_.write(name, text);
+    std::string told;
+    const std::vector<std::string> command{std::string(name).ends_with(".py") ? "python" : "bash",
+                                           name};
+    const GpuProgram program{
+        .command = command, .directory = folder_.path().string(), .gpus = std::nullopt};
+    for (const MemoryShare& share : habits_of_gpus(program).shares) {
+      told += share.where + share.written + "|";
+    }
+    return told;
+  };
+  EXPECT_EQ(parts_of("v.py",
+                     "llm = LLM(m, gpu_memory_utilization=0.9)\n"
+                     "torch.cuda.set_per_process_memory_fraction(.5, 0)\n"
+                     "os.environ['XLA_PYTHON_CLIENT_MEM_FRACTION'] = '.75'\n"
+                     "LLM(m, gpu_memory_utilization=args.part)\n"
+                     "print('gpu_memory_utilization=0.9')\n"),
+            "v.py:1: gpu_memory_utilization=0.9|v.py:2: set_per_process_memory_fraction(.5)|"
+            "v.py:3: XLA_PYTHON_CLIENT_MEM_FRACTION=.75|");
+  EXPECT_EQ(parts_of("v.sh",
+                     "XLA_PYTHON_CLIENT_MEM_FRACTION=.8 python t.py\n"
+                     "vllm serve m --gpu-memory-utilization 0.9\n"),
+            "v.sh:1: XLA_PYTHON_CLIENT_MEM_FRACTION=.8|v.sh:2: --gpu-memory-utilization 0.9|");
 }
 
 TEST_F(OfScripts, AreTextsOfTheirNameAndNotTooManyLines) {
