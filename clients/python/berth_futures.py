@@ -10,15 +10,18 @@
 Each call is a job: `python berth_futures.py NAME`, in a folder of the user's that has the call and
 takes its result. Functions and values go by pickle, as with multiprocessing: a function is found by
 its module, or in the script that was started, which jobs run again without its part below
-`if __name__ == "__main__"`. With cloudpickle installed, those of notebooks and lambdas go too.
+`if __name__ == "__main__"`. With cloudpickle installed, functions and classes of notebooks go too,
+and lambdas.
 """
 import concurrent.futures
+import contextlib
 import importlib
 import os
 import pickle
 import re
 import runpy
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -71,10 +74,20 @@ def _write(path, content):
     os.replace(path + ".part", path)
 
 
+def _dumped(result):
+    """What pickle cannot find in the job came from a notebook, by cloudpickle, and goes back so."""
+    try:
+        return pickle.dumps(result)
+    except Exception:
+        if "cloudpickle" not in sys.modules:
+            raise
+        return sys.modules["cloudpickle"].dumps(result)
+
+
 def _ended_badly(error):
     text = traceback.format_exc()
     try:
-        content = pickle.dumps((False, error, text))
+        content = _dumped((False, error, text))
         pickle.loads(content)
         return content
     except Exception:
@@ -92,7 +105,7 @@ def _work():
             sys.path[:], sys.argv[:], main, call = pickle.load(file)
         _load_main(main)
         function, arguments, keywords = pickle.loads(call)
-        content = pickle.dumps((True, function(*arguments, **keywords), ""))
+        content = _dumped((True, function(*arguments, **keywords), ""))
     except Exception as error:
         _write(base + ".result", _ended_badly(error))
         traceback.print_exc()
@@ -131,16 +144,20 @@ def _pickled(function, arguments, keywords, main):
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     is_named = module and name and _found_in(module, name) is function
     is_lost = module == "__main__" and main is None
+    call, what = (function, arguments, keywords), "it"
     if not is_lost and (is_named or not isinstance(function, types.FunctionType)):
-        return pickle.dumps((function, arguments, keywords))
+        content = pickle.dumps(call)
+        if main is not None or b"__main__" not in content:
+            return content
+        what = "a class or function of __main__ that it is called with"
     try:
         import cloudpickle
     except ImportError:
         raise berth.Error(
-            "%s: a job cannot find it; functions must stand at the top of a module or of the "
-            "script that was started, no notebook's, lambda or inner one; or install cloudpickle"
-            % _name_of(function)) from None
-    return cloudpickle.dumps((function, arguments, keywords))
+            "%s: a job cannot find %s; functions and classes must stand at the top of a module or "
+            "of the script that was started, no notebook's, lambda or inner one; or install "
+            "cloudpickle" % (_name_of(function), what)) from None
+    return cloudpickle.dumps(call)
 
 
 def _text_of(value):
@@ -397,13 +414,41 @@ class _Progress:
             self._stream.write("\n")
 
 
+class _Signalled(BaseException):
+    """SIGTERM or SIGHUP came."""
+
+
+@contextlib.contextmanager
+def _signals_raise():
+    """Where they would end this process at once they do so only after what is in here has ended,
+    as Ctrl-C does. A second one ends it at once."""
+    is_main = threading.current_thread() is threading.main_thread()
+    numbers = [number for number in (signal.SIGTERM, signal.SIGHUP)
+               if is_main and signal.getsignal(number) is signal.SIG_DFL]
+
+    def leave(number, _):
+        for one in numbers:
+            signal.signal(one, signal.SIG_DFL)
+        raise _Signalled(number)
+    for number in numbers:
+        signal.signal(number, leave)
+    try:
+        yield
+    except _Signalled as came:
+        os.kill(os.getpid(), came.args[0])
+        raise
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
+
+
 def map(function, points, progress=True, **options):
     """function(point) of each, in the order of the points. Raises what the first call to fail
-    raised, and cancels the rest, as it does when this is interrupted. `progress` is written to sys.stderr;
-    False: nothing is. `options` are those of Executor."""
+    raised, and cancels the rest, as it does when this is interrupted or ended by SIGTERM or SIGHUP.
+    `progress` is written to sys.stderr; False: nothing is. `options` are those of Executor."""
     points = list(points)
     shown = _Progress(sys.stderr if progress else None)
-    with Executor(**options) as executor:
+    with _signals_raise(), Executor(**options) as executor:
         futures = executor._submit_all(function, [((point,), {}) for point in points], points)
         left = set(futures)
         try:

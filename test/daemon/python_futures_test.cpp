@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
+#include <filesystem>
+
 #include "daemon/rig.hpp"
 #include "support/paths.hpp"
 
@@ -83,18 +86,75 @@ def square(x):
 print(berth.map(square, [3], gpus=0, progress=False))
 )";
 
+/// As in a notebook: `__main__` has no file.
+constexpr const char* kNotebook = R"(
+import sys
+cell = compile("""
+import functools, sys
+import berth
+class Odd(Exception):
+    pass
+class Pair:
+    def __init__(self, left, right):
+        self.left, self.right = left, right
+    def turned(self):
+        return Pair(self.right, self.left)
+def turned(pair):
+    return pair.turned()
+def add(left, right):
+    return left + right
+def fails(_):
+    raise Odd("so")
+def told(call):
+    try:
+        return call()
+    except (berth.Error, Odd) as error:
+        return "%s: %s" % (type(error).__name__, error)
+options = {"gpus": 0, "progress": False}
+def all_of_it():
+    pair = berth.map(turned, [Pair(1, 2)], **options)[0]
+    return isinstance(pair, Pair), pair.left, told(lambda: berth.map(fails, [1], **options)), \
+        berth.map(functools.partial(add, 1), [2], **options)
+try:
+    import cloudpickle
+    print(told(all_of_it))
+except ImportError:
+    print((True, 2, "Odd: so", [3]))
+sys.modules["cloudpickle"] = None
+for call in (lambda: berth.map(turned, [Pair(1, 2)], **options),
+             lambda: berth.map(functools.partial(add, 1), [2], **options),
+             lambda: berth.map(len, [[Pair(1, 2)]], **options)):
+    print(told(call))
+""", "<cell>", "exec")
+main = sys.modules["__main__"]
+del main.__file__
+exec(cell, main.__dict__)
+)";
+
+/// It waits for ever.
+constexpr const char* kLasting = R"(
+import berth, os, time
+def lasting(_):
+    time.sleep(600)
+if __name__ == "__main__":
+    berth.map(lasting, [1, 2], gpus=0, progress=False)
+)";
+
 class PythonFutures : public testing::Test {
  protected:
   PythonFutures() { rig_.start(); }
 
   test::Ran ran(const std::string& script) {
+    return ran_by({"python3", rig_.folder().path().string() + "/script.py"}, script);
+  }
+  test::Ran ran_by(const std::vector<std::string>& command, const std::string& script) {
     const std::string here = rig_.folder().path().string();
     const std::string python = (test::source_dir() / "clients/python").string();
     rig_.folder().write("script.py", script);
-    return test::run_program(
-        "/usr/bin/env",
-        {"BERTH_SOCKET=" + rig_.socket(), "PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH=" + python,
-         "HOME=" + here, "XDG_STATE_HOME=", "python3", here + "/script.py"});
+    std::vector<std::string> words = {"BERTH_SOCKET=" + rig_.socket(), "PYTHONDONTWRITEBYTECODE=1",
+                                      "PYTHONPATH=" + python, "HOME=" + here, "XDG_STATE_HOME="};
+    words.insert(words.end(), command.begin(), command.end());
+    return test::run_program("/usr/bin/env", words);
   }
 
   Rig rig_;
@@ -106,8 +166,9 @@ TEST_F(PythonFutures, AreJobsWithResultsOrWhatTheCallsRaised) {
   EXPECT_THAT(done.out, HasSubstr("OutOfMemory job "));
   EXPECT_THAT(done.out, HasSubstr(": oom, exit 77: ran out of GPU memory, asked 1 GiB "
                                   "RuntimeError('CUDA out of memory."));
-  EXPECT_THAT(done.out, HasSubstr("<lambda>: a job cannot find it; functions must stand at the top "
-                                  "of a module or of the script that was started"));
+  EXPECT_THAT(done.out,
+              HasSubstr("<lambda>: a job cannot find it; functions and classes must stand "
+                        "at the top of a module or of the script that was started"));
   EXPECT_THAT(done.out, HasSubstr(": cancelled"));
   EXPECT_THAT(done.out, HasSubstr("cannot schedule new futures after shutdown\n[]\n"));
   EXPECT_THAT(done.err, HasSubstr("berth: 5 of 5 ended\n"));
@@ -121,6 +182,29 @@ TEST_F(PythonFutures, DoNotSubmitThemselvesForEver) {
   EXPECT_THAT(done.err, HasSubstr("the script submits jobs while a job of its own reads it for its "
                                   "functions; have that below: if __name__ == \"__main__\":"));
   EXPECT_EQ(rig_.request("GET", "/v1/jobs/2").status, 404);
+}
+
+TEST_F(PythonFutures, OfNotebooksGoByValueOrAreRefused) {
+  const test::Ran done = ran(kNotebook);
+  EXPECT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_THAT(done.out, HasSubstr("(True, 2, 'Odd: so', [3])\n")) << done.err;
+  EXPECT_THAT(done.out, HasSubstr("Error: __main__.turned: a job cannot find it; functions and "
+                                  "classes must stand at the top of a module"));
+  EXPECT_THAT(done.out, HasSubstr("Error: partial: a job cannot find a class or function of "
+                                  "__main__ that it is called with; functions and classes must"));
+  EXPECT_THAT(done.out, HasSubstr("Error: builtins.len: a job cannot find a class or function"));
+}
+
+TEST_F(PythonFutures, EndedBySigtermCancelTheirJobs) {
+  const std::string here = rig_.folder().path().string();
+  const test::Ran done = ran_by(
+      {"timeout", "--preserve-status", "-k", "60", "4", "python3", here + "/script.py"}, kLasting);
+  EXPECT_EQ(done.exit_code, 128 + SIGTERM) << done.err;
+  test::run_program("berth", {"wait", "--socket", rig_.socket(), "1"});  // for its processes
+  const auto jobs = rig_.request("GET", "/v1/jobs?all=true").body["jobs"];
+  ASSERT_EQ(jobs.size(), 2U);
+  for (const test::Json& job : jobs) EXPECT_EQ(job["state"], "cancelled");
+  EXPECT_TRUE(std::filesystem::is_empty(rig_.folder().path() / ".local/state/berth/calls"));
 }
 
 }  // namespace
