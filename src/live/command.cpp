@@ -307,6 +307,31 @@ Fingerprint memory_fingerprint_of(const Command& command, std::optional<std::int
   sum.add(std::to_string(*task));
   return sum.value();
 }
+Fingerprint memory_fingerprint_of(const Command& command, const Point& point) {
+  const Fingerprint what = memory_fingerprint_of(command);
+  if (what == Fingerprint(0)) return what;
+  Command filled{.arguments = command.arguments,
+                 .directory = "",  // the command tells it, and of a copy that of the original
+                 .owner = command.owner,
+                 .environment = {},
+                 .attach = {}};
+  std::vector<std::string> read;
+  if (size_of(command.arguments) <= kLong) {
+    fill(filled.arguments, point);
+    for (const std::string& word : command.arguments)
+      std::ranges::move(placeholders(word), std::back_inserter(read));
+  }
+  for (const Parameter& one : point) {
+    if (std::ranges::find(read, one.name) != read.end()) continue;
+    filled.arguments.push_back("--" + one.name);
+    filled.arguments.push_back(one.value);
+  }
+  const Fingerprint own = fingerprint_for(filled, {}, Telling::Memory);
+  if (own == Fingerprint(0)) return own;
+  FingerprintSum sum(what.value());
+  sum.add(std::to_string(own.value()));
+  return sum.value();
+}
 void note_programs(Command& command, const MoreOfProgram& more) {
   const bool is_short = size_of(command.arguments) <= kLong;
   if (is_short && more.words.empty() && more.directory.empty()) return;

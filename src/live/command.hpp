@@ -14,6 +14,7 @@
 #include "core/base/error.hpp"
 #include "core/base/ids.hpp"
 #include "core/base/time.hpp"
+#include "core/text/points.hpp"
 #include "shim/order.hpp"
 
 namespace berth::live {
@@ -116,6 +117,10 @@ Fingerprint fingerprint_of(const Command& command);
 /// The same for commands that need the same memory: the number of epochs does not count either. A
 /// task of an array may need other memory than the next, as it does what its number says.
 Fingerprint memory_fingerprint_of(const Command& command, std::optional<std::int64_t> task = {});
+
+/// Of a task of a sweep, by its values: one whose values do not tell it from another, as a seed,
+/// needs the same memory. Of long arguments all values tell.
+Fingerprint memory_fingerprint_of(const Command& command, const Point& point);
 
 /// What else tells which program it is.
 struct MoreOfProgram {

@@ -35,8 +35,11 @@ Fingerprint memory_program_of(const Job& job, const journal::Store& store) {
   const auto command = bytes ? decode_command(*bytes) : std::unexpected(bytes.error());
   if (!command) return Fingerprint(0);
   const ArrayPlace& array = job.spec.conditions->array;
-  return memory_fingerprint_of(*command,
-                               array.tasks > 0 ? std::optional(array.task) : std::nullopt);
+  if (array.tasks == 0) return memory_fingerprint_of(*command);
+  const auto row = store.job(job.id);
+  const Point point = row && *row ? point_of((*row)->name, array) : Point();
+  return point.empty() ? memory_fingerprint_of(*command, array.task)
+                       : memory_fingerprint_of(*command, point);
 }
 
 void LateMemory::look_for_jobs(const ClusterView& view, const journal::Store& store) {

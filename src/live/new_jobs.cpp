@@ -99,7 +99,10 @@ Bytes Learning::memory_of(const Submission& submission, std::size_t index) const
   if (!rules_.learn_memory || !leaves_memory_open(spec.request.gpu)) return spec.vram_estimate;
   const auto task =
       submission.tasks.empty() ? std::nullopt : std::optional(submission.tasks[index]);
-  const Fingerprint what = memory_fingerprint_of(submission.command, task);
+  const Point point =
+      submission.points.empty() ? Point() : parse_point(submission.points[index]).value_or(Point());
+  const Fingerprint what = point.empty() ? memory_fingerprint_of(submission.command, task)
+                                         : memory_fingerprint_of(submission.command, point);
   if (what == Fingerprint(0)) return spec.vram_estimate;
   const auto peaks = store_.peaks_of(spec.user, what, kMostPeaks);
   const auto learned = peaks ? memory_from(*peaks) : std::nullopt;

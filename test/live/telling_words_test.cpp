@@ -274,6 +274,14 @@ TEST(TellingWords, OfTasksTheNumberCountsForMemory) {
   EXPECT_NE(memory_fingerprint_of(plain, 0), memory_fingerprint_of(plain));
   EXPECT_EQ(memory_fingerprint_of(plain, 7), memory_fingerprint_of(command("--seed 3"), 7));
   EXPECT_EQ(memory_fingerprint_of(command("", "bash"), 7), Fingerprint(0));
+  const Command sweep = command("--seed {s} --batch {b}");
+  const auto of_point = [&](const char* seed, const char* batch, const char* layers = "2") {
+    return memory_fingerprint_of(
+        sweep, Point{{"s", seed}, {"b", batch}, {"layers", layers}, {"seed", seed}});
+  };
+  EXPECT_EQ(of_point("1", "8"), of_point("2", "8"));
+  EXPECT_NE(of_point("1", "8"), of_point("1", "16"));
+  EXPECT_NE(of_point("1", "8"), of_point("1", "8", "3"));
 }
 
 TEST(TellingWords, EpochsCountForTimeAndNotForMemory) {
