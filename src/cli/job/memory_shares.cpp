@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 
@@ -42,7 +43,9 @@ std::vector<std::string> warnings_of_shares(const Submission& submission, const 
   const std::int64_t card = smallest_card_with(*vram, gpus);
   if (card < 100) return warnings;
   for (const MemoryShare& share : submission.shares) {
-    const auto takes = static_cast<std::int64_t>(share.part * static_cast<double>(card));
+    constexpr double kMebibyte = 1 << 20;
+    const double mebibytes = share.part * static_cast<double>(card) / kMebibyte;
+    const std::int64_t takes = static_cast<std::int64_t>(std::ceil(mebibytes)) << 20;
     if (takes <= *vram || warnings.size() == kMostSaid) continue;
     warnings.push_back(share.where + share.written + " takes " + to_text(Bytes(takes)) +
                        " of a card of " + to_text(Bytes(card)) + ", while the job asks for " +
