@@ -11,8 +11,9 @@ namespace berth::sim {
 template <class Take>
 bool each_named_value(std::string_view text, Take take) {
   for (std::string_view rest = text; !rest.empty();) {
-    const std::string_view part = rest.substr(0, rest.find(','));
+    std::string_view part = rest.substr(0, rest.find(','));
     rest.remove_prefix(std::min(rest.size(), part.size() + 1));
+    part.remove_prefix(std::min(part.find_first_not_of(' '), part.size()));
     const std::size_t equals = part.find('=');
     if (equals == 0) return false;
     const bool named = equals != std::string_view::npos;

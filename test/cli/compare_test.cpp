@@ -47,6 +47,20 @@ TEST_F(Compare, SaysWhatEachPolicyDoes) {
   EXPECT_DOUBLE_EQ(summaries[1].at("jct_seconds").at("mean"), (1000 + 1509 + 1008) / 3.0);
 }
 
+TEST_F(Compare, TakesBlanksBesideTheCommasOfAList) {
+  const Ran ran = compare({"--policies", "fifo, sjf", "--seeds", "1, 2", "--by", "user, size"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("\nsjf "));
+}
+
+TEST_F(Compare, LooksForTheFoldersOfItsFilesFirst) {
+  const Ran none = compare({"--policies", "fifo", "--report", scratch_ / "out/x.html"});
+  EXPECT_NE(none.exit_code, 0);
+  EXPECT_THAT(none.err, HasSubstr("x.html: No such file or directory; make its folder first: "));
+  const Ran file = compare({"--policies", "fifo", "--jobs", trace_ + "/x.csv"});
+  EXPECT_THAT(file.err, HasSubstr("t.csv/x.csv: Not a directory"));
+}
+
 TEST_F(Compare, SaysHowManyJobsEachPolicyEnded) {
   trace_ = scratch_.write("big.csv", std::string(kCompared) + "4,5,3,1,d,10,1\n");
   const Ran ran = compare({"--policies", "fifo,sjf"});

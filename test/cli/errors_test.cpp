@@ -284,5 +284,24 @@ TEST(CliErrors, ASocketOfAnotherIsNamed) {
   EXPECT_EQ(status, 0);
 }
 
+/// What people write who know other tools.
+TEST(CliErrors, TimesThatAreWrittenOtherwiseAreToldHow) {
+  const auto err = [](const char* option, const char* value) {
+    return test::run_program("berth", {"submit", option, value, "--", "true"}).err;
+  };
+  for (const auto& [typed, told] : std::vector<std::pair<const char*, const char*>>{
+           {"1,5h", "; a point stands before the fraction, as in 1.5h"},
+           {"1h30", "; the last number needs a unit, as in 1h30m"},
+           {"30m1h", "; the larger unit comes first, as in 1h30m"},
+           {"1:90", "; minutes and seconds behind a colon go up to 59"},
+           {"1y", "; 'y' is no unit: ms, s, min, h, d or w"}}) {
+    EXPECT_THAT(err("--time", typed), HasSubstr(told));
+  }
+  EXPECT_THAT(err("--begin", "24.11.2026"), HasSubstr("; a day is written year first, as 2026-11"));
+  EXPECT_THAT(err("--begin", "22.00"), HasSubstr("and a time with a colon, as 22:00"));
+  EXPECT_THAT(err("--begin", "10pm"), HasSubstr("; hours go up to 23: 10pm is 22:00"));
+  EXPECT_THAT(err("--begin", "tomorrow"), HasSubstr("; say +1d"));
+}
+
 }  // namespace
 }  // namespace berth

@@ -499,7 +499,7 @@ TEST_F(Sim, ALogOfHeliosIsReplayedOnTheClusterBesideIt) {
       scratch_.write("cluster_gpu_number.csv", "date,vcA,vcB,total\n2020-04-01,8,16,24\n");
   const Ran ran = sim({"--trace", log, "--cluster", days, "--policy", "fifo"});
   EXPECT_EQ(ran.exit_code, 0);
-  EXPECT_EQ(ran.err, "berth: " + log + ": left out 1 jobs without a GPU\nberth: --cluster " + days +
+  EXPECT_EQ(ran.err, "berth: " + log + ": left out 1 job without a GPU\nberth: --cluster " + days +
                          ": read as 3 nodes of 8 GPUs, the most of a day; it does not say " +
                          "what a node has\n");
   EXPECT_THAT(ran.out, HasSubstr("2 of 2 jobs ended"));

@@ -130,7 +130,7 @@ TEST_F(Trace, WithoutJobsIsRefused) {
       "s.txt", "JobID|Submit|ElapsedRaw|AllocTRES|State\n1|2024-03-01T00:00:00|5||RUNNING\nx|y\n");
   EXPECT_EQ(trace({"info", steps, "--lenient"}).err,
             "berth: " + steps +
-                ": no jobs: left out 1 jobs that have not ended, skipped 1 bad ones; the first: " +
+                ": no jobs: left out 1 job that has not ended, skipped 1 bad one; the first: " +
                 steps + ":3: 2 fields, expected 5\n");
 }
 
@@ -148,7 +148,7 @@ TEST_F(Trace, JobsThatHaveNotEndedAreToldOf) {
       "2|2024-03-01T00:00:00|5|gres/gpu=1|RUNNING\n");
   const Ran ran = trace({"info", path});
   EXPECT_EQ(ran.exit_code, 0);
-  EXPECT_EQ(ran.err, "berth: " + path + ": left out 1 jobs that have not ended\n");
+  EXPECT_EQ(ran.err, "berth: " + path + ": left out 1 job that has not ended\n");
 }
 
 TEST_F(Trace, ValuesOfAFileAreShownShortAndWithoutControls) {
@@ -308,7 +308,7 @@ TEST_F(Trace, OtherFormatsHaveNoPlaceForAJobWithoutAGpu) {
       scratch_.write("o.csv", "job,submit_seconds,duration_seconds,gpus\na,0,1,0\nb,1,1,1\n");
   const Ran ran = trace({"convert", own, "--to", "tiresias", "--out", scratch_ / "t"});
   EXPECT_EQ(ran.exit_code, 0);
-  EXPECT_EQ(ran.err, "berth: left out 1 jobs without a GPU: tiresias has no place for them\n");
+  EXPECT_EQ(ran.err, "berth: left out 1 job without a GPU: tiresias has no place for it\n");
   EXPECT_EQ(facts({scratch_ / "t"}).value("jobs", 0), 1);
 }
 
@@ -498,6 +498,15 @@ TEST_F(Trace, SpeedsAreShownByGpus) {
               HasSubstr("0.556 on 1, 1.000 on 2"));
   EXPECT_THAT(trace({"speeds", path, "--model", "lm"}).err,
               HasSubstr("these files do not say how fast lm is on other numbers of GPUs"));
+}
+
+TEST(TraceVerb, SaysWhichOptionIsMissing) {
+  const auto err = [](std::vector<std::string> words) {
+    return test::run_program("berth", std::move(words)).err;
+  };
+  EXPECT_THAT(err({"trace", "convert", "x.csv", "--to", "berth"}),
+              HasSubstr("berth: --out is required; say --out FILE; see berth trace --help"));
+  EXPECT_THAT(err({"trace"}), HasSubstr("say berth trace info, or berth trace convert"));
 }
 
 }  // namespace

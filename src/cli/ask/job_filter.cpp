@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "cli/print/amounts.hpp"
 #include "core/text/handle.hpp"
 
 namespace berth::cli {
@@ -80,7 +81,7 @@ bool JobFilter::wants_live() const {
 
 Expected<void> add_states(JobFilter& filter, const std::vector<std::string>& typed) {
   for (const std::string& list : typed) {
-    std::istringstream words(list);
+    std::istringstream words(tight_list(list));
     for (std::string word; std::getline(words, word, ',');) {
       if (word == "ended") {
         filter.states.insert(kEnded.begin(), kEnded.end());

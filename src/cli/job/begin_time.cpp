@@ -49,6 +49,22 @@ std::optional<Instant> clock_or_date(std::string text, Instant now) {
   return std::nullopt;
 }
 
+/// How to write what people write elsewhere; "" where that is not known.
+std::string time_meant(std::string_view text) {
+  const bool has_words = text.find_first_of("0123456789") == text.npos;
+  if (text == "tomorrow") return "; say +1d, or a day and a time";
+  if (text == "noon") return "; say 12:00";
+  if (text == "midnight") return "; say 00:00";
+  if (has_words) return "";
+  if (text.ends_with("am") || text.ends_with("pm") || text.ends_with("AM") ||
+      text.ends_with("PM")) {
+    return "; hours go up to 23: 10pm is 22:00";
+  }
+  const bool is_date = text.find_first_not_of("0123456789./") == text.npos;
+  return is_date ? "; a day is written year first, as 2026-11-24, and a time with a colon, as 22:00"
+                 : "";
+}
+
 }  // namespace
 
 Instant this_instant() {
@@ -67,14 +83,16 @@ Expected<Instant> parse_begin(std::string_view text, Instant now) {
                 "is an hour or a time to wait; say " + typed + ":00 or +" + typed + "s");
   }
   std::optional<Instant> at;
+  const bool has_unit = rest.find_first_not_of("0123456789./") != rest.npos;
   if (is_clock) {
     at = clock_or_date(std::string(rest), now);
-  } else if (const auto wait = parse_duration(rest)) {
+  } else if (const auto wait = parse_duration(rest); wait && (has_unit || is_from_now)) {
     at = now + *wait;
   }
   if (!at) {
-    return fail(ErrorCode::InvalidArgument,
-                "is not a time such as +2h, 22:00, 2026-11-24 or 2026-11-24T22:00");
+    return fail(
+        ErrorCode::InvalidArgument,
+        "is not a time such as +2h, 22:00, 2026-11-24 or 2026-11-24T22:00" + time_meant(rest));
   }
   if (*at <= now) return fail(ErrorCode::InvalidArgument, "is over");
   if (*at > limits::kLastInstant) {

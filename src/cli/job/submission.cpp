@@ -245,7 +245,9 @@ Expected<void> take_fields(Json& json, const JobOptions& options, Instant now, I
   for (const JobField& field : kJobFields) {
     const std::string_view option = field.option.name;
     if (field.option.type.empty() || !is_asked(field) || !options[option]) continue;
-    const std::string& typed = *options[option];
+    const bool is_list = field.kind == FieldKind::List || field.name == "share" ||
+                         field.name == "notify_on" || field.name == "array";
+    const std::string typed = is_list ? tight_list(*options[option]) : *options[option];
     const auto value = value_of(field, typed, now);
     if (!value) return refuse(option, typed, value.error().message);
     json[std::string(field.name)] = *value;

@@ -6,6 +6,7 @@
 #include "cli/ask/daemon.hpp"
 #include "cli/job/begin_time.hpp"
 #include "cli/job/submission.hpp"
+#include "cli/print/amounts.hpp"
 #include "cli/print/numbers.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/verbs.hpp"
@@ -111,7 +112,8 @@ Expected<void> put_times(Json& body, const ReserveArguments& arguments, Instant 
 /// Names with commas between them, or words of these.
 Json split_at_commas(const std::vector<std::string>& typed) {
   Json list = Json::array();
-  for (const std::string& text : typed) {
+  for (const std::string& one : typed) {
+    const std::string text = tight_list(one);
     for (std::size_t at = 0; at <= text.size();) {
       const std::size_t comma = std::min(text.find(',', at), text.size());
       if (comma > at) list.push_back(text.substr(at, comma - at));

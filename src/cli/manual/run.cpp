@@ -312,6 +312,23 @@ std::string names_of_parts(const CLI::App& verb) {
   return parts.empty() ? "" : name + ": say " + parts;
 }
 
+/// Of what is missing, in the innermost verb: `--out is required; say --out FILE`, or its parts.
+std::string missing_text(const CLI::App& app, const CLI::RequiredError& error) {
+  const CLI::App* verb = &app;
+  while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().front();
+  const std::string parts = verb == &app ? "" : names_of_parts(*verb);
+  if (!parts.empty()) return parts;
+  const std::string text = plain_words(error.what());
+  for (const CLI::Option* option : verb->get_options()) {
+    const bool is_it = text == option->get_name() + " is required" && option->get_expected() > 0;
+    if (!is_it || option->get_positional()) continue;
+    const std::string type = option->get_type_name();
+    const bool says_type = !type.empty() && type != "TEXT" && type.find(' ') == type.npos;
+    return says_type ? text + "; say " + option->get_name() + " " + type : text;
+  }
+  return text;
+}
+
 int run_verb(std::span<char* const> words, const Verb* verb) {
   auto [reversed, from_dashes] = split(words, verb);
   CLI::App app("berth gives every GPU job a place where its memory is guaranteed.", "berth");
@@ -333,9 +350,7 @@ int run_verb(std::span<char* const> words, const Verb* verb) {
     const auto parsed = app.get_subcommands();
     return report_usage(unexpected_text(app, parsed.empty() ? app : *parsed.front()) + see);
   } catch (const CLI::RequiredError& error) {
-    const auto parsed = app.get_subcommands();
-    const std::string parts = parsed.empty() ? "" : names_of_parts(*parsed.front());
-    return report_usage((parts.empty() ? plain_words(error.what()) : parts) + see);
+    return report_usage(missing_text(app, error) + see);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // asked for help
     return report_usage(plain_words(error.what()) + see);

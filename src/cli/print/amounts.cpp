@@ -46,4 +46,20 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+std::string tight_list(std::string_view typed) {
+  std::string list;
+  for (std::size_t at = 0; at < typed.size(); ++at) {
+    if (typed[at] != ' ') {
+      list += typed[at];
+      continue;
+    }
+    const std::size_t end = std::min(typed.find_first_not_of(' ', at), typed.size());
+    const bool is_beside =
+        list.empty() || list.back() == ',' || end == typed.size() || typed[end] == ',';
+    if (!is_beside) list.append(typed.substr(at, end - at));
+    at = end - 1;
+  }
+  return list;
+}
+
 }  // namespace berth::cli

@@ -17,4 +17,7 @@ inline double in_seconds(Duration time) { return static_cast<double>(micros(time
 /// True for well-formed UTF-8, as JSON strings must be.
 bool is_utf8(std::string_view text);
 
+/// A list as it is typed, without the blanks beside its commas: `fifo,sjf` of `fifo, sjf`.
+std::string tight_list(std::string_view typed);
+
 }  // namespace berth::cli

@@ -116,8 +116,26 @@ Expected<void> write_file(const std::string& path, std::string_view text) {
   return {};
 }
 
+namespace {
+
+/// Hours of work may go before a file is written.
+Expected<void> check_has_folder(const NamedFile& output) {
+  if (output.path.empty() || output.path == "-") return {};
+  const auto folder = std::filesystem::path(output.path).parent_path();
+  std::error_code failed;
+  if (folder.empty() || std::filesystem::is_directory(folder, failed)) return {};
+  const bool is_there = std::filesystem::exists(folder, failed);
+  return fail(ErrorCode::Io,
+              std::string(output.by) + " " + output.path + ": " +
+                  std::strerror(is_there ? ENOTDIR : ENOENT) +
+                  (is_there ? "" : "; make its folder first: mkdir -p " + folder.string()));
+}
+
+}  // namespace
+
 Expected<void> check_apart(std::span<const NamedFile> inputs, std::span<const NamedFile> outputs) {
   for (const NamedFile& output : outputs) {
+    if (auto done = check_has_folder(output); !done) return done;
     for (const NamedFile& input : inputs) {
       if (!replaces(output.path, input.path)) continue;
       return fail(ErrorCode::InvalidArgument, std::string(output.by) + " " + output.path + ": is " +

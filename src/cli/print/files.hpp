@@ -34,7 +34,7 @@ struct NamedFile {
 
 /// Before anything is read or written.
 /// Errors: InvalidArgument for an output that is an input or another output, by whatever path: what
-/// it has would be lost.
+/// it has would be lost; Io for one whose folder is not there.
 Expected<void> check_apart(std::span<const NamedFile> inputs, std::span<const NamedFile> outputs);
 
 }  // namespace berth::cli

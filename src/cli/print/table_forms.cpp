@@ -43,9 +43,14 @@ Expected<double> parse_since(const std::string& text, double now) {
   }
   const auto before = parse_duration(text);
   if (before) return std::max(0.0, now - static_cast<double>(micros(*before)) / 1e6);
-  return fail(
-      ErrorCode::InvalidArgument,
-      "--since " + text + ": is neither a day such as 2026-11-01 nor a time such as 30d, nor all");
+  const bool is_date = text.find_first_not_of("0123456789./") == text.npos && !text.empty();
+  const char* const meant = text == "yesterday" ? "; say 1d, or the day"
+                            : text == "today"   ? "; say 24h, or the day"
+                            : is_date           ? "; a day is written year first, as 2026-11-01"
+                                                : "";
+  return fail(ErrorCode::InvalidArgument,
+              "--since " + text +
+                  ": is neither a day such as 2026-11-01 nor a time such as 30d, nor all" + meant);
 }
 
 }  // namespace berth::cli

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "cli/print/amounts.hpp"
 #include "cli/print/numbers.hpp"
 #include "core/text/amounts.hpp"
 #include "core/text/words.hpp"
@@ -246,6 +247,7 @@ ReplayOptions add_replay_options(CLI::App& verb, ReplayArguments& arguments) {
       "as 1,2,5, and print confidence intervals.");
   verb.add_option("--by", arguments.by, "Print figures by user, by size in GPUs, or both.")
       ->delimiter(',')
+      ->transform(tight_list)
       ->check(CLI::IsMember({"user", "size"}))
       ->group(kOutput);
   verb.add_flag("--json", arguments.json, "Print the summary as JSON.")->group(kOutput);
@@ -298,7 +300,8 @@ Expected<std::vector<std::uint64_t>> seeds_of(const ReplayArguments& arguments) 
                     std::to_string(kMostSeeds) + " nor a list of as many different seeds");
   };
   std::vector<std::uint64_t> numbers;
-  for (std::string_view rest = text;;) {
+  const std::string list = tight_list(text);
+  for (std::string_view rest = list;;) {
     const std::string_view part = rest.substr(0, rest.find(','));
     std::uint64_t number = 0;
     const auto read = std::from_chars(part.data(), part.data() + part.size(), number);

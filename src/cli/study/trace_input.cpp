@@ -6,9 +6,11 @@
 #include <filesystem>
 #include <new>
 
+#include "cli/print/amounts.hpp"
 #include "cli/print/files.hpp"
 #include "cli/print/verbs.hpp"
 #include "cli/study/history.hpp"
+#include "core/text/counted.hpp"
 #include "trace/gzip.hpp"
 #include "trace/vram.hpp"
 
@@ -166,12 +168,11 @@ Expected<void> check_has_jobs(const std::string& path, const trace::Trace& trace
   if (!trace.jobs.empty()) return {};
   std::string rows;
   for (const trace::LeftOut& left_out : trace.left_out_by) {
-    rows += (rows.empty() ? "left out " : ", ") + std::to_string(left_out.rows) + " " +
-            std::string(left_out.what);
+    rows += (rows.empty() ? "left out " : ", ") + number_of_things(left_out.rows, left_out.what);
   }
   if (trace.skipped > 0) {
-    rows += (rows.empty() ? "" : ", ") + std::string("skipped ") + std::to_string(trace.skipped) +
-            " bad ones; the first: " + trace.first_skipped;
+    rows += (rows.empty() ? "" : ", ") + std::string("skipped ") +
+            number_of_things(trace.skipped, "bad ones") + "; the first: " + trace.first_skipped;
   }
   return fail(ErrorCode::BadData, path + ": no jobs" + (rows.empty() ? "" : ": " + rows));
 }
@@ -181,12 +182,12 @@ void tell_what_is_missing(const std::string& path, const trace::Trace& trace) {
     std::fprintf(stderr, "berth: %s: %s\n", path.c_str(), warning.c_str());
   }
   for (const trace::LeftOut& left_out : trace.left_out_by) {
-    std::fprintf(stderr, "berth: %s: left out %zu %.*s\n", path.c_str(), left_out.rows,
-                 static_cast<int>(left_out.what.size()), left_out.what.data());
+    std::fprintf(stderr, "berth: %s: left out %s\n", path.c_str(),
+                 number_of_things(left_out.rows, left_out.what).c_str());
   }
   if (trace.skipped > 0) {
-    std::fprintf(stderr, "berth: %s: skipped %zu bad rows; the first: %s\n", path.c_str(),
-                 trace.skipped, trace.first_skipped.c_str());
+    std::fprintf(stderr, "berth: %s: skipped %s; the first: %s\n", path.c_str(),
+                 number_of_things(trace.skipped, "bad rows").c_str(), trace.first_skipped.c_str());
   }
 }
 
@@ -208,7 +209,8 @@ void add_trace_options(CLI::App& verb, TraceArguments& arguments) {
           "Columns of a table of your own: NAME=COLUMN for each of berth's columns, or those "
           "of --format, whose name in the file is another, as in "
           "job=id,submit_seconds=created,duration_seconds=took,gpus=ngpus.")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->transform(tight_list);
   verb.add_option("--time-format", arguments.time_format,
                   "How a table writes calendar times, for strptime: %d.%m.%Y %H:%M; %s counts "
                   "seconds from 1970. By default 2024-03-01 12:00:00, also with T, a fraction or a "

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "cli/print/amounts.hpp"
 #include "cli/print/numbers.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/report.hpp"
@@ -172,6 +173,7 @@ void add_compare(CLI::App& app, Action& chosen) {
           "--policies", arguments->policies,
           "Policies, separated by commas, each as POLICY or POLICY@PLACE; `all` runs every policy.")
       ->delimiter(',')
+      ->transform(tight_list)
       ->required();
   Outputs& outputs = arguments->outputs;
   add_output(*verb, "--jobs", outputs.jobs, "Write one line per policy and job to this CSV file.");

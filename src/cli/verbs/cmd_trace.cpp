@@ -14,6 +14,7 @@
 #include "cli/print/verbs.hpp"
 #include "cli/study/mixes.hpp"
 #include "cli/study/trace_input.hpp"
+#include "core/text/counted.hpp"
 #include "trace/generate.hpp"
 #include "trace/speed_files.hpp"
 
@@ -120,7 +121,7 @@ std::string page_of(const Json& facts) {
   page.line("jobs", count("jobs"));
   std::string kinds;
   for (const auto& [what, rows] : facts["left_out_by"].items()) {
-    kinds += (kinds.empty() ? ": " : ", ") + std::to_string(rows.get<std::size_t>()) + " " + what;
+    kinds += (kinds.empty() ? ": " : ", ") + number_of_things(rows.get<std::size_t>(), what);
   }
   page.line("left out", count("left_out") + kinds);
   page.line("skipped", count("skipped"));
@@ -169,8 +170,9 @@ void leave_out_gpuless(trace::Trace& trace, const std::string& format) {
     return job.spec.request.gpu.count == GpuCount(0);
   });
   if (count == 0) return;
-  std::fprintf(stderr, "berth: left out %zu jobs without a GPU: %s has no place for them\n", count,
-               format.c_str());
+  std::fprintf(stderr, "berth: left out %s: %s has no place for %s\n",
+               number_of_things(count, trace::kWithoutGpu).c_str(), format.c_str(),
+               count == 1 ? "it" : "them");
 }
 
 Expected<void> write_trace(trace::Trace trace, const std::string& format, const std::string& out) {
@@ -302,7 +304,9 @@ void add_convert(CLI::App& verb, Action& chosen) {
       ->required();
   convert_verb->add_option("--to", arguments->to, "Format, one of: " + written_formats() + ".")
       ->required();
-  convert_verb->add_option("--out", arguments->out, "The file to write.")->required();
+  convert_verb->add_option("--out", arguments->out, "The file to write.")
+      ->type_name("FILE")
+      ->required();
   add_trace_options(*convert_verb, arguments->trace);
   convert_verb->add_option("--seed", arguments->seed, "Seed of all random draws.")
       ->check(whole_number(0, kMostSeed))

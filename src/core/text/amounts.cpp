@@ -168,6 +168,32 @@ std::optional<std::int64_t> duration_micros(std::string_view text) {
   return before == most ? std::nullopt : std::optional(total);
 }
 
+/// What is wrong with a duration that people write so; "" where nothing is known.
+std::string fault_of_duration(std::string_view text) {
+  if (text.contains(',')) return "; a point stands before the fraction, as in 1.5h";
+  if (text.contains(':')) {
+    const std::string_view last = text.substr(text.rfind(':') + 1);
+    const auto field = digits(last);
+    return field && *field > 59 ? "; minutes and seconds behind a colon go up to 59" : "";
+  }
+  std::int64_t before = 0;
+  for (std::string_view rest = text; !rest.empty();) {
+    const auto [number, name] = take_measured(rest);
+    const auto unit = time_unit(name);
+    take_while(rest, [](char c) { return c == ' '; });
+    if (!decimal(number)) return "";
+    if (name.empty()) {
+      const bool is_last = rest.empty() && before > 0;
+      return is_last ? "; the last number needs a unit, as in 1h30m" : "";
+    }
+    if (name == "e") return "";  // 1e9
+    if (!unit) return "; '" + name + "' is no unit: ms, s, min, h, d or w";
+    if (before > 0 && *unit >= before) return "; the larger unit comes first, as in 1h30m";
+    before = *unit;
+  }
+  return "";
+}
+
 struct Size {
   std::int64_t bytes = 0;
   bool has_unit = false;
@@ -218,7 +244,8 @@ Expected<Duration> parse_duration(std::string_view text) {
     return fail(
         ErrorCode::InvalidArgument,
         "is not a duration such as 90s, 30min, 1h30m, 2d, 1:30:00 or 1-12:00:00, above 0 and "
-        "up to 3650d");
+        "up to 3650d" +
+            (time ? "" : fault_of_duration(text)));
   }
   return Duration(*time);
 }
