@@ -77,7 +77,8 @@ TEST_F(UsageVerb, HistoryHasPeaksAndCsv) {
             " 9  a,\"b\"  ann   done       2  40 GiB  11 GiB   1m00s  1h00m  1970-01-01 01:02\n");
   EXPECT_THAT(
       berth({"history", "--csv", "-n", "1"}).out,
-      HasSubstr("9,\"a,\"\"b\"\"\",ann,done,0,2,42949672960,11811160064,100,160,3760,,3600.0\n"));
+      HasSubstr(
+          "9,\"a,\"\"b\"\"\",ann,done,0,2,42949672960,11811160064,100,160,3760,,3600.0,9,\n"));
 }
 
 TEST_F(UsageVerb, HistoryHasEnergyWhereItIsKnown) {
@@ -86,7 +87,7 @@ TEST_F(UsageVerb, HistoryHasEnergyWhereItIsKnown) {
        "vram_bytes":null,"energy_joules":5400.25,"submitted_at":100,"started_at":160,
        "ended_at":3760}]})-");
   EXPECT_THAT(berth({"history"}).out, HasSubstr("  1.50 Wh  "));
-  EXPECT_THAT(berth({"history", "--csv"}).out, HasSubstr(",3760,5400.25,3600.0\n"));
+  EXPECT_THAT(berth({"history", "--csv"}).out, HasSubstr(",3760,5400.25,3600.0,9,\n"));
 }
 
 TEST(Csv, QuotesWhatNeedsIt) {

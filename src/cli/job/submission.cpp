@@ -520,7 +520,9 @@ void add_sweep_options(CLI::App& verb, JobOptions& options) {
   add_list(verb, options.params, "--param")
       ->description(
           "One job for each value, for all combinations of several: lr=0.1,0.01, "
-          "seed=1-5; {lr} in the command, and $BERTH_PARAM_lr.")
+          "seed=1-5; {lr} in the command, and $BERTH_PARAM_lr. A value with a comma stands in "
+          "double quotes, or has \\, for it: 'x=\"a,b\",c'. 1-5 and 1-9:2 are ranges; 1-3-5, "
+          "2026-01-01 and a-b are texts.")
       ->type_name("NAME=VALUES")
       ->group(title_of(kGroup));
   const auto option = [&](const char* name, const char* type, const char* help) {

@@ -63,13 +63,52 @@ std::optional<std::string> take_quoted(std::string_view& text) {
   return std::nullopt;
 }
 
-/// What stands between these separators, without blanks around it.
-Expected<std::vector<Item>> items_of(std::string_view text, char separator) {
+/// How a list of values is written: typed for `--param`, or in a table.
+enum class Written : std::uint8_t { Typed, Comma, Tab };
+
+/// Where the value ends that `text` begins with: typed, `\,` is a comma of its own, and so are the
+/// commas of `{"a": 1, "b": 2}` and `[1, 2]` up to the bracket that closes it.
+std::size_t end_of_typed(std::string_view text) {
+  const std::size_t first = std::min(text.find_first_not_of(kBlanks), text.size());
+  const std::string_view rest = text.substr(first);
+  const char open = rest.starts_with('{') || rest.starts_with('[') ? rest.front() : '\0';
+  std::size_t depth = 0;
+  bool is_quoted = false;
+  for (std::size_t at = first; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '\\' && at + 1 < text.size()) {
+      ++at;
+    } else if (open != '\0' && c == '"') {
+      is_quoted = !is_quoted;
+    } else if (open != '\0' && !is_quoted && (c == '{' || c == '[')) {
+      ++depth;
+    } else if (depth > 0 && !is_quoted && (c == '}' || c == ']')) {
+      --depth;
+    } else if (c == ',' && depth == 0) {
+      return at;
+    }
+  }
+  return depth == 0 ? text.size() : std::min(text.find(','), text.size());
+}
+
+std::string with_commas(std::string_view text) {
+  std::string value;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text.substr(at).starts_with("\\,")) ++at;
+    value += text[at];
+  }
+  return value;
+}
+
+/// What stands between the separators, without blanks around it.
+Expected<std::vector<Item>> items_of(std::string_view text, Written written) {
+  const char separator = written == Written::Tab ? '\t' : ',';
   std::vector<Item> items;
   for (bool more = true; more;) {
     const std::string_view from = trimmed(text);
     Item item{.text = "", .is_quoted = from.starts_with('"')};
-    std::size_t end = std::min(text.find(separator), text.size());
+    std::size_t end = written == Written::Typed ? end_of_typed(text)
+                                                : std::min(text.find(separator), text.size());
     if (item.is_quoted) {
       text.remove_prefix(text.find('"'));
       auto word = take_quoted(text);
@@ -81,6 +120,7 @@ Expected<std::vector<Item>> items_of(std::string_view text, char separator) {
       }
     } else {
       item.text = trimmed(text.substr(0, end));
+      if (written == Written::Typed) item.text = with_commas(item.text);
     }
     items.push_back(std::move(item));
     more = end < text.size();
@@ -158,7 +198,9 @@ std::string fault_of_value(std::string_view text) {
            "commas between them, and a text in double quotes";
   }
   if (text.starts_with('[') || text.ends_with(']')) {
-    return std::string(text) + ": write the values without brackets; a text in double quotes";
+    return std::string(text) +
+           ": write the values without brackets; a text with them in double quotes, each of its "
+           "own twice, as \"[1, \"\"a\"\"]\"";
   }
   return text.empty() ? "a value is empty; for an empty text write \"\"" : "";
 }
@@ -243,7 +285,7 @@ Expected<Sweep> parse_param(std::string_view typed) {
   if (equals == typed.npos) return sweep_error("has no =; say NAME=VALUES, as lr=0.1,0.01");
   const std::string name(typed.substr(0, equals));
   if (auto done = check_name(name); !done) return std::unexpected(done.error());
-  const auto items = items_of(typed.substr(equals + 1), ',');
+  const auto items = items_of(typed.substr(equals + 1), Written::Typed);
   if (!items) return std::unexpected(items.error());
   std::vector<std::string> values;
   for (const Item& item : *items) {
@@ -263,7 +305,7 @@ Expected<Sweep> parse_param(std::string_view typed) {
 
 Expected<Sweep> parse_points(std::string_view text, const std::string& file) {
   Sweep sweep;
-  char separator = ',';
+  Written written = Written::Comma;
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::string_view line = next_line(text);
@@ -272,8 +314,8 @@ Expected<Sweep> parse_points(std::string_view text, const std::string& file) {
     // A comment has a blank behind its mark: #ff0000 is a value.
     if (content.empty() || content == "#" || content.starts_with("# ")) continue;
     const bool is_header = sweep.names.empty();
-    if (is_header && line.contains('\t')) separator = '\t';
-    const auto items = items_of(line, separator);
+    if (is_header && line.contains('\t')) written = Written::Tab;
+    const auto items = items_of(line, written);
     if (!items) return sweep_error(where + items.error().message);
     std::vector<std::string> values;
     for (const Item& item : *items) {

@@ -17,7 +17,8 @@ struct Sweep {
 };
 
 /// `lr=0.1,0.01`: a parameter and its values. `1-5`, `01-10` and `1-9:2` are ranges; what stands in
-/// double quotes is one text. Errors: InvalidArgument.
+/// double quotes is one text, as it is with `\,` for its commas, or in braces: `{"a": 1, "b": 2}`.
+/// Errors: InvalidArgument.
 Expected<Sweep> parse_param(std::string_view typed);
 /// The names in the first line, a point in each that follows, between commas or, if the first line
 /// has one, tabs. Errors: InvalidArgument as `FILE:LINE: ...`.

@@ -114,7 +114,7 @@ std::string csv_of(const std::vector<Json>& jobs) {
   std::vector<std::string> header = {"id",           "name",       "user",       "state",
                                      "exit_code",    "gpus",       "vram_bytes", "peak_bytes",
                                      "submitted_at", "started_at", "ended_at",   "energy_joules",
-                                     "run_seconds"};
+                                     "run_seconds",  "handle",     "array"};
   const std::vector<std::string> parameters = parameters_of(jobs);
   for (const std::string& name : parameters) header.push_back("param_" + name);
   std::string text = csv_line(header);
@@ -131,6 +131,8 @@ std::string csv_of(const std::vector<Json>& jobs) {
       row.push_back(plain(part_of(job, key)));
     }
     row.push_back(number_of(job, "started_at") ? Json(ran_of(job)).dump() : "");
+    row.push_back(plain(Json(handle_of(job))));
+    row.push_back(plain(part_of(job, "array")));
     for (const std::string& name : parameters) {
       row.push_back(plain(part_of(part_of(job, "parameters"), name.c_str())));
     }

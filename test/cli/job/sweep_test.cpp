@@ -35,6 +35,21 @@ TEST(Param, IsAListOfValuesAndRanges) {
   EXPECT_EQ(values_of(R"(x="say ""hi""")"), R"(say "hi"|)");
 }
 
+TEST(Param, KeepsTheCommasOfAValue) {
+  EXPECT_EQ(values_of(R"(x="a,b",c)"), "a,b|c|");
+  EXPECT_EQ(values_of(R"(x=a\,b,c\d,e\)"), R"(a,b|c\d|e\|)");
+  EXPECT_EQ(values_of(R"(x={"a": 1, "b": [2, 3]},{})"), R"({"a": 1, "b": [2, 3]}|{}|)");
+  EXPECT_EQ(values_of(R"(x={"a": "},"},b)"), R"({"a": "},"}|b|)");
+  EXPECT_EQ(values_of("x={a,b"), "{a|b|") << "it is not closed";
+  EXPECT_EQ(values_of(R"(x="[1,2]","[""a"",3]")"), R"([1,2]|["a",3]|)");
+  EXPECT_THAT(values_of(R"(x=["a","b"])"),
+              HasSubstr(R"(["a","b"]: write the values without brackets; a text with them in)"));
+}
+
+TEST(Param, TakesForTextsWhatIsNoRange) {
+  EXPECT_EQ(values_of("x=1-3-5,2026-01-01,a-b,1-b,-3,1e-3"), "1-3-5|2026-01-01|a-b|1-b|-3|1e-3|");
+}
+
 TEST(Param, SaysWhatToTypeInstead) {
   EXPECT_EQ(values_of("lr"), "has no =; say NAME=VALUES, as lr=0.1,0.01");
   EXPECT_THAT(values_of("lr="), HasSubstr("a value is empty; for an empty text write \"\""));
