@@ -156,6 +156,32 @@ void Engine::leave_turn(const Job& job) {
   if (job.spec.conditions->array.at_once > 0) left_turns_.insert(job.spec.conditions->array.first);
 }
 
+/// Of its array so many jobs have a turn from now on. Those that run keep theirs; of those that
+/// wait for a place the last go back, as far as there are too many.
+void Engine::change_turns(Job& job, std::int32_t at_once) {
+  const ArrayPlace& place = job.spec.conditions->array;
+  if (place.tasks == 0 || place.at_once == at_once) return;
+  const JobId first = place.first;
+  deferrals_.remove(job);
+  job.spec.conditions.edit().array.at_once = at_once;
+  deferrals_.add(job, now_);
+  left_turns_.insert(first);
+  const auto turns = deferrals_.turns.find(first);
+  if (at_once == 0 || turns == deferrals_.turns.end()) return;
+  const std::vector<JobId> taken(turns->second.taken.begin(), turns->second.taken.end());
+  std::ptrdiff_t too_many = std::ssize(taken) - at_once;
+  for (auto id = taken.rbegin(); id != taken.rend() && too_many > 0; ++id) {
+    Job& other = state_.jobs.at(*id);
+    if (other.state != JobState::Queued) continue;
+    --too_many;
+    deferrals_.remove(other);
+    set_state(other, JobState::Deferred);
+    deferrals_.add(other, now_);
+    drop_holds(other.id);
+    emit(EventKind::Withdrawn, other.id);
+  }
+}
+
 void Engine::note_gone(const Job& job) {
   ended_[job.id] = {.outcome = job.outcome, .array = job.spec.conditions->array};
   if (deferrals_.followers.contains(job.id)) gone_.push_back(job.id);

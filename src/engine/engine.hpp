@@ -191,6 +191,7 @@ class Engine {
   void queue_or_defer(Job& job);
   void change_begin(Job& job, Instant begin);
   void leave_turn(const Job& job);
+  void change_turns(Job& job, std::int32_t at_once);
   void note_gone(const Job& job);
   void on_met(JobId id);
   void settle_deferrals();

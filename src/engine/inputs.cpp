@@ -124,6 +124,7 @@ void Engine::on(const Updated& updated) {
   if (job == nullptr) return;
   const std::string& comment = updated.spec.conditions->comment;
   if (job->spec.conditions->comment != comment) job->spec.conditions.edit().comment = comment;
+  change_turns(*job, updated.spec.conditions->array.at_once);
   if (holds_berth(job->state)) change_limit(*job, updated.spec.time_limit);
   if (holds_berth(job->state) || has_idle_process(*job)) {
     return change_suspending(*job, updated.spec.suspending);

@@ -118,6 +118,10 @@ Expected<void> Rows::write_row(const Updated& updated) {
   spec.command = updated.spec.command;
   const std::string& comment = updated.spec.conditions->comment;
   if (spec.conditions->comment != comment) spec.conditions.edit().comment = comment;
+  const std::int32_t at_once = updated.spec.conditions->array.at_once;
+  if (spec.conditions->array.at_once != at_once) spec.conditions.edit().array.at_once = at_once;
+  const Instant begin = updated.spec.conditions->begin;
+  if (spec.conditions->begin != begin) spec.conditions.edit().begin = begin;
   return store_.change_job(updated.job, spec, updated.name.value_or((*row)->name));
 }
 

@@ -133,6 +133,9 @@ std::string SlurmSite::why_fixed(std::string_view field) const {
   if (field == "begin_at") {
     return "Slurm has it; change it there, by scontrol update jobid=JOB starttime=TIME";
   }
+  if (field == "array_at_once") {
+    return "Slurm has it; change it there, by scontrol update jobid=ARRAY arraytaskthrottle=N";
+  }
   // Its environment and the limit of an MPS server come from what was asked at submission.
   if (field == "vram_bytes") {
     return "Slurm has given it to the job's environment; cancel the job and submit it again";
@@ -141,6 +144,10 @@ std::string SlurmSite::why_fixed(std::string_view field) const {
     return "Slurm has given it to the job already; cancel the job and submit it again";
   }
   return "";
+}
+
+std::string SlurmSite::why_not_again() const {
+  return "Slurm has the job's script and environment; submit it again by sbatch";
 }
 
 std::optional<std::string> SlurmSite::output_of(JobId job) const {

@@ -40,6 +40,7 @@ class SlurmSite : public daemon::Site {
   }
   std::string why_no_mps() const override;
   std::string why_fixed(std::string_view field) const override;
+  std::string why_not_again() const override;
   std::string why_not_released(JobId job) const override { return intake_.why_not_released(job); }
   bool holds_to_cancel() const override { return false; }
   std::optional<std::string> output_of(JobId job) const override;

@@ -143,6 +143,31 @@ TEST_F(Programs, AnMcpClientNamesTheGpusThatItsJobMayHave) {
   EXPECT_EQ(accepted(2), Json{1});
 }
 
+TEST_F(Programs, AnMcpClientSubmitsASweep) {
+  const Json params = {{"lr", {0.1, "a, \"b\""}}, {"seed", "1-2"}};
+  const auto call = [&](const Json& given) {
+    const Json arguments = {{"command", {"echo", "{lr}", "{seed}"}},
+                            {"gpus", 0},
+                            {"hold", true},
+                            {"at_once", 1},
+                            {"params", given}};
+    return Json{{"jsonrpc", "2.0"},
+                {"id", 1},
+                {"method", "tools/call"},
+                {"params", {{"name", "submit"}, {"arguments", arguments}}}}
+               .dump() +
+           "\n";
+  };
+  rig_.folder().write("calls", call(params) + call({{"lr", {{{"a", 1}}}}}));
+  const auto done = ran("berth mcp <calls");
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  const Json jobs = rig_.request("GET", "/v1/jobs?jobs=1").body["jobs"];
+  ASSERT_EQ(jobs.size(), 4U) << done.out;
+  EXPECT_EQ(jobs[3]["parameters"], (Json{{"lr", "a, \"b\""}, {"seed", "2"}}));
+  EXPECT_EQ(jobs[0]["array_at_once"], 1);
+  EXPECT_THAT(done.out, HasSubstr("params.lr: "));
+}
+
 TEST_F(Programs, AnMcpClientNamesJobsAsOnTheCommandLineAndFollowsHints) {
   const auto call = [](const char* tool, const Json& arguments) {
     return Json{{"jsonrpc", "2.0"},

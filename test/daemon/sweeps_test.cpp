@@ -62,8 +62,59 @@ TEST_F(Sweeps, AreInTheHistoryWithAColumnForEachParameter) {
   ASSERT_EQ(berth({"submit", "--gpus", "0", "--param", "x=1-2", "--", "true", "{x}"}).exit_code, 0);
   EXPECT_EQ(berth({"wait", "1"}).exit_code, 0);
   const Ran csv = berth({"history", "--csv"});
-  EXPECT_THAT(csv.out, HasSubstr(",run_seconds,param_x\n"));
-  EXPECT_THAT(csv.out, HasSubstr(",2\n"));
+  EXPECT_THAT(csv.out, HasSubstr(",run_seconds,handle,array,param_x\n"));
+  EXPECT_THAT(csv.out, HasSubstr(",1_2,1,2\n"));
+}
+
+TEST_F(Sweeps, WhatFailedIsSubmittedAgainAlone) {
+  const std::string flag = rig_.folder() / "flag";
+  ASSERT_EQ(
+      berth({"submit", "--gpus", "0", "--name", "s", "--env", "GIVEN=7", "--at-once", "2",
+             "--param", "x=1-4", "--", "sh", "-c",
+             "echo {x} $GIVEN $BERTH_ARRAY_TASK_ID; [ $(({x} % 2)) = 1 ] || [ -e " + flag + " ]"})
+          .exit_code,
+      0);
+  EXPECT_NE(berth({"wait", "1"}).exit_code, 0);
+  EXPECT_THAT(berth({"requeue", "--failed", "1_1"}).err,
+              HasSubstr("job 1_1: neither it nor a task that was named has ended otherwise"));
+  rig_.folder().write("flag", "");
+  const Ran again = berth({"requeue", "--failed", "1"});
+  EXPECT_EQ(again.out, "5\n") << again.err;
+  EXPECT_EQ(berth({"wait", "5"}).exit_code, 0);
+  EXPECT_EQ(log_of("5_2"), "2 7 2\n");
+  EXPECT_EQ(log_of("5_4"), "4 7 4\n");
+  EXPECT_EQ(get("/v1/jobs/5_4")["name"], "s[4] x=4");
+  EXPECT_EQ(get("/v1/jobs/5_4")["array_at_once"], 2);
+  EXPECT_EQ(get("/v1/jobs?jobs=5&all=true")["jobs"].size(), 2U);
+  EXPECT_EQ(berth({"requeue", "1_3"}).out, "7\n");
+  EXPECT_EQ(berth({"wait", "7"}).exit_code, 0);
+  EXPECT_THAT(berth({"requeue", "1_3", "--failed"}).err,
+              HasSubstr("has ended otherwise than well"));
+  const Ran several = berth({"requeue", "1-7"});
+  EXPECT_THAT(several.err, HasSubstr("were not submitted as one; name one job, or tasks of one"));
+}
+
+TEST_F(Sweeps, AreMadeWiderAndNarrowerWhileTheyRun) {
+  ASSERT_EQ(
+      berth({"submit", "--gpus", "0", "--at-once", "1", "--param", "x=1-4", "--", "sleep", "{x}00"})
+          .exit_code,
+      0);
+  const auto waiting = [&] {
+    std::size_t deferred = 0;
+    for (const Json& job : get("/v1/jobs?jobs=1")["jobs"]) {
+      deferred += job["state"] == "deferred" ? 1U : 0U;
+    }
+    return deferred;
+  };
+  EXPECT_EQ(waiting(), 3U);
+  const Ran wider = berth({"update", "--at-once", "3", "1"});
+  EXPECT_EQ(wider.exit_code, 0) << wider.err;
+  EXPECT_EQ(waiting(), 1U);
+  EXPECT_EQ(berth({"update", "--at-once", "0", "1"}).exit_code, 125);
+  ASSERT_EQ(berth({"submit", "--gpus", "0", "--", "sleep", "100"}).exit_code, 0);
+  EXPECT_THAT(berth({"update", "--at-once", "3", "5"}).err,
+              HasSubstr("job 5: --at-once: it is no job of an array"));
+  EXPECT_EQ(berth({"cancel", "--all"}).exit_code, 0);
 }
 
 TEST_F(Sweeps, KeepTheirParametersUnderANewName) {

@@ -65,6 +65,46 @@ TEST_F(Deferral, NoDecisionStartsIt) {
   EXPECT_EQ(rig_.engine().dropped(), 1U);
 }
 
+TEST_F(Deferral, AnArrayIsMadeNarrowerAndWider) {
+  const auto jobs = submit_array(6, 3);
+  EXPECT_EQ(count(JobState::Queued), 3U);
+  rig_.start(jobs[0], {0});
+  const auto set_width = [&](std::int32_t at_once) {
+    std::vector<Input> inputs;
+    for (const JobId job : jobs) {
+      if (!rig_.knows(job)) continue;
+      JobSpec spec = rig_.job(job).spec;
+      spec.conditions.edit().array.at_once = at_once;
+      inputs.emplace_back(Updated{.job = job, .spec = spec});
+    }
+    rig_.tell(inputs);
+  };
+  set_width(2);
+  EXPECT_EQ(rig_.state(jobs[1]), JobState::Queued);
+  EXPECT_EQ(rig_.state(jobs[2]), JobState::Deferred) << "the last goes back";
+  set_width(1);
+  EXPECT_EQ(count(JobState::Deferred), 5U) << "the one that runs goes on";
+  end(jobs[0]);
+  EXPECT_EQ(rig_.state(jobs[1]), JobState::Queued);
+  EXPECT_EQ(count(JobState::Deferred), 4U);
+  set_width(4);
+  EXPECT_EQ(count(JobState::Queued), 4U);
+}
+
+TEST_F(Deferral, AnArrayGetsItsFirstBoundWhileItRuns) {
+  const auto jobs = submit_array(4, 0);
+  rig_.start(jobs[0], {0});
+  std::vector<Input> inputs;
+  for (const JobId job : jobs) {
+    JobSpec spec = rig_.job(job).spec;
+    spec.conditions.edit().array.at_once = 2;
+    inputs.emplace_back(Updated{.job = job, .spec = spec});
+  }
+  rig_.tell(inputs);
+  EXPECT_EQ(rig_.state(jobs[1]), JobState::Queued);
+  EXPECT_EQ(count(JobState::Deferred), 2U);
+}
+
 struct End {
   Outcome outcome;
   After when;

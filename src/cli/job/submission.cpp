@@ -281,6 +281,7 @@ Expected<void> take_amounts(Json& json, const JobOptions& options, const Caller&
   const auto& vram = options["--vram"];
   if (vram == "max") json["exclusive"] = true;
   auto done = take_fields(json, options, caller.now, [&](const JobField& field) {
+    if (field.name == "array_at_once") return false;  // it is in the text of the array
     return field.name != "vram_bytes" || vram != "max";
   });
   if (done) done = take_rest(json, options);
@@ -532,7 +533,6 @@ void add_sweep_options(CLI::App& verb, JobOptions& options) {
          "One job for each row of a CSV file, or - for standard input; its first row has the "
          "names.");
   option("--lines", "FILE", "One job for each line of the file, or of -: a command for bash.");
-  option("--at-once", "N", "Most jobs of these three that wait for a place or run at once.");
 }
 
 }  // namespace
@@ -727,6 +727,17 @@ void report_warnings(const Json& answer) {
   for (const Json& warning : warnings) {
     if (warning.is_string()) report_failure(printable(warning.get<std::string>()));
   }
+}
+
+std::string submitted_text(const Json& answer) {
+  const std::int64_t id = integer_of(answer, "id").value_or(0);
+  const std::int64_t jobs = integer_of(answer, "jobs").value_or(1);
+  if (isatty(STDOUT_FILENO) == 0) return std::to_string(id) + "\n";
+  if (jobs > 1) {
+    return "jobs " + std::to_string(id) + "-" + std::to_string(id + jobs - 1) + ", array " +
+           std::to_string(id) + "\n";
+  }
+  return "job " + std::to_string(id) + " " + printable(text_of(answer, "state")) + "\n";
 }
 
 }  // namespace berth::cli

@@ -85,6 +85,9 @@ Expected<std::vector<std::string>> command_words(const std::vector<std::string>&
 /// `--gres: no such option; say --gpus N ...`.
 std::string unknown_option(std::string_view word);
 
+/// `job 7 queued`, `jobs 7-16, array 7`; the number alone where standard output is no terminal.
+std::string submitted_text(const Json& answer);
+
 /// Prints berthd's warnings about an accepted job on standard error.
 void report_warnings(const Json& answer);
 

@@ -188,9 +188,18 @@ const std::vector<ManualText>& texts() {
       {"update",
        "Changes jobs that wait to start; what is not given stays as it is.",
        {{"berth update 7 --vram 12G --time 2h", "Ask for other memory and time"},
-        {"berth update 7 --gpus 1", "Ask for fewer GPUs"}},
+        {"berth update 7 --gpus 1", "Ask for fewer GPUs"},
+        {"berth update 643 --at-once 4", "Of a sweep that runs, let four jobs go at once"}},
        "",
        "berth-why(1), berth-show(1)"},
+      {"requeue",
+       "Submits jobs that have ended once more, as they were submitted: command, directory, "
+       "variables and requests are theirs, not those of here. Tasks of an array become a new array "
+       "in which they keep their numbers and parameters.",
+       {{"berth requeue 643 --failed", "The tasks of array 643 that did not end well"},
+        {"berth requeue 7", "One job"}},
+       "",
+       "berth-submit(1), berth-history(1)"},
       {"suspend",
        "Takes running jobs off their GPUs: their processes stay, and what they held there is in "
        "host memory. Not every machine and not every job can: berth doctor and the message say "

@@ -58,6 +58,7 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"hold", plain<add_hold>, kChanging},
     {"release", plain<add_release>, kChanging},
     {"update", plain<add_update>, kChanging},
+    {"requeue", plain<add_requeue>, kChanging},
     {"suspend", plain<add_suspend>, kChanging},
     {"resume", plain<add_resume>, kChanging},
     {"sim", plain<add_sim>, kPlanning},
@@ -128,8 +129,8 @@ constexpr auto kElsewhere = std::to_array<Elsewhere>({
     {"nodes", "gpus"},     {"nvidia-smi", "gpus"}, {"sreport", "usage"},   {"pause", "hold"},
     {"unhold", "release"}, {"unpause", "release"}, {"continue", "resume"}, {"edit", "update"},
     {"modify", "update"},  {"simulate", "sim"},    {"monitor", "top"},     {"htop", "top"},
-    {"retry", "submit"},   {"restart", "submit"},  {"rerun", "submit"},    {"resubmit", "submit"},
-    {"requeue", "submit"}, {"smi", "gpus"},        {"gpustat", "gpus"},    {"nvtop", "top"},
+    {"retry", "requeue"},  {"restart", "requeue"}, {"rerun", "requeue"},   {"resubmit", "requeue"},
+    {"smi", "gpus"},       {"gpustat", "gpus"},    {"nvtop", "top"},
 });
 
 std::string suggestion(std::string_view typed) {

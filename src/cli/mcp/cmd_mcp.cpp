@@ -87,6 +87,22 @@ Expected<void> take_typed(JobOptions& options, const Json& arguments, IsAsked is
   return {};
 }
 
+/// `lr="0.1","0.01"`, as `--param` takes it, of `[0.1, 0.01]`; a text as it is typed there.
+Expected<std::string> parameter_in(const std::string& name, const Json& value) {
+  if (value.is_string()) return name + "=" + value.get<std::string>();
+  std::string list;
+  for (const Json& one : value.is_array() ? value : Json::array({value})) {
+    const bool is_value = one.is_string() || one.is_number() || one.is_boolean();
+    if (!is_value) return wrong("params." + name, value, R"(a list such as [0.1, 0.01] or "1-5")");
+    list += list.empty() ? "\"" : ",\"";
+    for (const char c : one.is_string() ? one.get<std::string>() : one.dump()) {
+      list.append(c == '"' ? 2 : 1, c);
+    }
+    list += '"';
+  }
+  return name + "=" + list;
+}
+
 Expected<JobOptions> options_in(const Json& arguments) {
   JobOptions options;
   const auto done = take_typed(options, arguments, [](const JobField&) { return true; });
@@ -106,6 +122,11 @@ Expected<JobOptions> options_in(const Json& arguments) {
   for (const auto& [name, value] : part_of(arguments, "env").items()) {
     if (!value.is_string()) return wrong("env." + name, value, "a text");
     options.environment.push_back(name + "=" + value.get<std::string>());
+  }
+  for (const auto& [name, value] : part_of(arguments, "params").items()) {
+    auto parameter = parameter_in(name, value);
+    if (!parameter) return std::unexpected(parameter.error());
+    options.params.push_back(std::move(*parameter));
   }
   const Json& command = part_of(arguments, "command");
   const bool is_words =
@@ -327,6 +348,10 @@ constexpr std::string_view kSubmit = R"({
             "description": "Jobs that must end well before it starts: 7 or [7, \"643_5\"]."},
   "array": {"type": "string",
             "description": "Jobs with $BERTH_ARRAY_TASK_ID: 1-100, or 1-100%8 for 8 at once."},
+  "params": {"type": "object",
+             "description": "A sweep: {\"lr\": [0.1, 0.01], \"seed\": \"1-5\"}, {lr} in command."},
+  "at_once": {"type": ["integer", "string"], "minimum": 1,
+              "description": "Of a sweep: most of its jobs that wait for a place or run."},
   "env": {"type": "object", "description": "Variables beside those of berth mcp."},
   "output": {"type": "string", "description": "A file for its output; %j is its number."},
   "hold": {"type": "boolean", "description": "It waits for the tool release."},
@@ -354,7 +379,9 @@ constexpr std::string_view kUpdate = R"({
   "share": {"type": "string", "description": "now, patient or never: when it joins other jobs."},
   "name": {"type": "string"},
   "begin": {"type": "string", "description": "Do not start before: now, +2h, 22:00."},
-  "priority": {"type": ["integer", "string"]}})";
+  "priority": {"type": ["integer", "string"]},
+  "at_once": {"type": ["integer", "string"], "minimum": 1,
+              "description": "Of an array: most of its jobs that wait for a place or run."}})";
 constexpr std::string_view kSince = R"({
   "since": {"type": "string", "default": "30d",
             "description": "12h, 30d, or a day: 2026-11-01."}})";

@@ -37,17 +37,6 @@ struct SubmitArguments {
   std::string file;
 };
 
-std::string submitted_text(const Json& answer) {
-  const std::int64_t id = integer_of(answer, "id").value_or(0);
-  const std::int64_t jobs = integer_of(answer, "jobs").value_or(1);
-  if (isatty(STDOUT_FILENO) == 0) return std::to_string(id) + "\n";
-  if (jobs > 1) {
-    return "jobs " + std::to_string(id) + "-" + std::to_string(id + jobs - 1) + ", array " +
-           std::to_string(id) + "\n";
-  }
-  return "job " + std::to_string(id) + " " + printable(text_of(answer, "state")) + "\n";
-}
-
 /// Why it waits and until when, for people; what cannot be asked now is in `berth why`.
 std::string told_text(const Json& answer, Daemon& daemon) {
   std::string text = submitted_text(answer);

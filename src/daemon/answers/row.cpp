@@ -63,7 +63,6 @@ void add_conditions(JsonObject& json, const Conditions& asked, const Sight& sigh
     }
     json.raw("after", list + "]");
   }
-  if (asked.array.at_once > 0) json.integer("array_at_once", asked.array.at_once);
   const std::string key = sight.word(asked.unique);
   if (!key.empty()) json.text("unique", key);
   if (!asked.requeue_on.empty() || asked.requeue_on_gpu_failure) {

@@ -109,6 +109,7 @@ Reading log(Api& api, const Call& call);
 Reading change_many(Api& api, const Call& call);
 Reading change_named(Api& api, const Call& call);
 Reading leave(Api& api, const Call& call);
+Reading again(Api& api, const Call& call);
 Reading attach(Api& api, const Call& call);
 
 }  // namespace handlers

@@ -13,6 +13,7 @@
 #include "daemon/attempts/hints.hpp"
 #include "daemon/requests/admit.hpp"
 #include "daemon/requests/after_search.hpp"
+#include "daemon/requests/again.hpp"
 #include "daemon/requests/requests.hpp"
 
 namespace berth::daemon::handlers {
@@ -165,7 +166,37 @@ void find_after(const Kept& kept) {
   });
 }
 
+/// Of jobs of one user, which the peer may act on.
+void submit_again(Api& api, const Call& call, const std::shared_ptr<Again>& search) {
+  if (const std::string why = api.daemon.site().why_not_again(); !why.empty()) {
+    return refuse(call.exchange, 409, why);
+  }
+  auto job = search->take();
+  if (!job) return refuse(call.exchange, job.error());
+  if (!api.daemon.may_submit(job->spec.user)) {
+    return refuse(call.exchange, 403,
+                  "uid " + std::to_string(job->spec.user.value()) +
+                      " may submit no jobs here: the administrator has it so (submit = false)");
+  }
+  take(Kept(new Submitting{api, call.exchange, false, std::move(*job)}));
+}
+
 }  // namespace
+
+/// Those that the handle stands for and that have ended, as new jobs.
+Reading again(Api& api, const Call& call) {
+  const auto which = parse_again(call.exchange->take_body());
+  if (!which) return denied(which.error());
+  const auto found = [&api, call, which = *which](const FoundJobs& jobs) {
+    if (jobs.jobs.empty() || !api.may_act(call, jobs.jobs.front())) return;
+    const auto search = std::make_shared<Again>(api.daemon.keeper(), jobs.jobs, which);
+    const auto advance = [&api, search] { return search->advance(api.has_time()); };
+    api.in_slices(call.exchange, advance,
+                  [&api, call, search] { submit_again(api, call, search); });
+  };
+  return
+      [&api, call, wanted = Api::wanted(call), found] { api.find(call.exchange, wanted, found); };
+}
 
 Reading submit(Api& api, const Call& call) {
   const http::Request& request = call.exchange->request();

@@ -51,6 +51,7 @@ constexpr auto kRoutes = std::to_array<Route>({
     {"POST", "/v1/jobs/{id}/suspend", kOwnerOrOperator, Part::Request, handlers::change_named},
     {"POST", "/v1/jobs/{id}/resume", kOwnerOrOperator, Part::Request, handlers::change_named},
     {"POST", "/v1/jobs/{id}/update", kOwnerOrOperator, Part::Request, handlers::change_named},
+    {"POST", "/v1/jobs/{id}/again", kOwnerOrOperator, Part::Request, handlers::again},
     {"POST", "/v1/jobs/{id}/leave", kOwnerOrAdmin, Part::Request, handlers::leave},
     // Not an administrator either, as the answer says.
     {"POST", "/v1/jobs/{id}/attach", kOwnerOrAdmin, Part::Request, handlers::attach},

@@ -190,10 +190,17 @@ Expected<void> check_sharing(const JobFields& fields) {
                             (is_alone ? "false; never is true" : "true; that is never"));
 }
 
+/// Only an array has turns.
+Expected<void> check_at_once(const JobFields& fields) {
+  const std::int32_t at_once = fields.job.spec.conditions->array.at_once;
+  if (at_once == 0 || !fields.job.tasks.empty() || !fields.points.empty()) return {};
+  return wrong("array_at_once", std::to_string(at_once) + " without array or points");
+}
+
 constexpr auto kOfFields = std::to_array<FieldsCheck>(
     {check_warning, check_notice, check_command, check_variables, check_words, check_points,
      check_placeholders, check_without_gpus, check_unique, check_attended, check_indices,
-     check_clients, check_sharing});
+     check_clients, check_sharing, check_at_once});
 
 // ---- The GPUs of this machine ----------------------------------------------------------------
 
@@ -402,6 +409,12 @@ Expected<void> check_has_gpus(Updating& update) {
   return {};
 }
 
+Expected<void> check_has_turns(Updating& update) {
+  const bool is_task = update.asked.job.spec.conditions->array.tasks > 0;
+  if (!update.asked.change.has("array_at_once") || is_task) return {};
+  return update.named(wrong("array_at_once", "it is no job of an array"));
+}
+
 /// On a cluster some of it is what its resource manager was told.
 Expected<void> check_not_fixed(Updating& update) {
   const Change& change = update.asked.change;
@@ -492,9 +505,9 @@ Expected<void> check_still_of_user(Updating& update) {
   return update.named(check_user(update.updated.spec, update.daemon));
 }
 
-constexpr auto kOfUpdate = std::to_array<UpdateCheck>({check_waits, check_has_gpus, check_not_fixed,
-                                                       change_gpus, change_rest, check_time_left,
-                                                       check_still_possible, check_still_of_user});
+constexpr auto kOfUpdate = std::to_array<UpdateCheck>(
+    {check_waits, check_has_gpus, check_has_turns, check_not_fixed, change_gpus, change_rest,
+     check_time_left, check_still_possible, check_still_of_user});
 
 }  // namespace
 

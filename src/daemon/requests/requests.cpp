@@ -207,6 +207,17 @@ Expected<Change> parse_change(std::string_view body) {
   return json ? read_change(*json) : std::unexpected(json.error());
 }
 
+Expected<AgainOf> parse_again(std::string_view body) {
+  const auto json = body.empty() ? Expected<Json>(Json::object()) : parse_object(body);
+  if (!json) return std::unexpected(json.error());
+  bool failed = false;
+  for (const auto& [key, value] : json->items()) {
+    if (key != "failed") return wrong(key, "unknown key; valid keys: failed");
+    if (auto done = read_value(key, value, failed); !done) return std::unexpected(done.error());
+  }
+  return failed ? AgainOf::EndedNotWell : AgainOf::Ended;
+}
+
 Expected<ManyJobs> parse_many(std::string_view body) {
   ManyJobs many;
   if (body.empty()) return many;

@@ -15,6 +15,7 @@
 #include "core/job.hpp"
 #include "core/text/handle.hpp"
 #include "core/text/job_fields.hpp"
+#include "daemon/requests/again.hpp"
 #include "http/server.hpp"
 #include "live/keeper.hpp"
 
@@ -46,6 +47,9 @@ struct Change {
 };
 /// POST /v1/jobs/ID/update. Errors: as parse_submission().
 Expected<Change> parse_change(std::string_view body);
+
+/// POST /v1/jobs/ID/again: `{failed: true}`; the empty text is `{}`. Errors: as parse_submission().
+Expected<AgainOf> parse_again(std::string_view body);
 
 /// Jobs that are to be changed with one request.
 struct ManyJobs {

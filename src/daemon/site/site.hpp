@@ -94,6 +94,9 @@ class Site {
   virtual std::string why_no_mps() const = 0;
   /// Why `berth update` cannot change this field of a job, and what can; "" if it can.
   virtual std::string why_fixed(std::string_view /*field*/) const { return ""; }
+  /// Why jobs that have ended cannot be submitted again from what is kept of them here; "" where
+  /// they can.
+  virtual std::string why_not_again() const { return ""; }
   /// What keeps a held job from its turn that no release ends; "" where nothing does.
   virtual std::string why_not_released(JobId) const { return ""; }
   /// True if jobs that are cancelled in several steps are held first, so that none of them starts.

@@ -56,7 +56,9 @@ TEST(McpTools, UpdateHasTheFieldsThatMayBeChanged) {
   const Json arguments = arguments_of("update");
   std::set<std::string> known = {"jobs"};
   for (const JobField& field : kJobFields) {
-    if (field.set != FieldSet::WhileItWaits) continue;
+    if (!may_be_changed(field)) continue;
+    const bool is_there = arguments.contains(argument_of(field));
+    if (field.set == FieldSet::UntilItEnds && !is_there) continue;  // whether it may be suspended
     const std::string where = "update of berth mcp: " + std::string(field.name);
     known.insert(argument_of(field));
     ASSERT_TRUE(arguments.contains(argument_of(field))) << where << " is missing";
@@ -73,8 +75,8 @@ TEST(McpTools, SubmitHasAllFieldsButThese) {
       "begin",       "unique",   "requeue_on", "notify",   "notify_on", "group",
       "model",       "batch",    "on_preempt", "suspend",  "comment"};
   const Json arguments = arguments_of("submit");
-  std::set<std::string> known = {"command", "directory", "after",  "env",
-                                 "hold",    "exclusive", "dry_run"};
+  std::set<std::string> known = {"command", "directory", "after",   "env",
+                                 "hold",    "exclusive", "dry_run", "params"};
   for (const JobField& field : kJobFields) {
     if (field.option.type.empty()) continue;
     const std::string name = argument_of(field);

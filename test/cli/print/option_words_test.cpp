@@ -72,6 +72,7 @@ TEST(OptionWords, EveryKeyOfASubmissionHasAnOption) {
                                       {"--array", "1-4"}}) {
     options[option] = typed;
   }
+  options["--at-once"].reset();  // of a sweep
   options.exclusive = options.hold = true;
   const auto made = cli::submission_of(
       options, {.environment = {}, .directory = "/", .umask = 0, .now = kStart + hours(500'000)});
