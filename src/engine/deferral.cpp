@@ -23,10 +23,13 @@ std::string never_text(const Never& never, const std::string& handle) {
                                        : "that did not end well");
 }
 
+/// One of no array has none, whatever it says.
+bool has_turns(const ArrayPlace& array) { return array.tasks > 0 && array.at_once > 0; }
+
 bool holds_turn(const Job& job) {
   const bool is_out =
       job.state == JobState::Deferred || (job.state == JobState::Held && !has_idle_process(job));
-  return job.spec.conditions->array.at_once > 0 && !is_out;
+  return has_turns(job.spec.conditions->array) && !is_out;
 }
 
 }  // namespace
@@ -127,7 +130,7 @@ void Engine::queue_or_defer(Job& job) {
   const Conditions& asked = *job.spec.conditions;
   deferrals_.remove(job);
   const auto turns = deferrals_.turns.find(asked.array.first);
-  const bool is_full = asked.array.at_once > 0 && turns != deferrals_.turns.end() &&
+  const bool is_full = has_turns(asked.array) && turns != deferrals_.turns.end() &&
                        std::ssize(turns->second.taken) >= asked.array.at_once;
   const bool is_ready = asked.after.empty() && asked.begin <= now_ && !is_full;
   set_state(job, is_ready ? JobState::Queued : JobState::Deferred);
@@ -153,7 +156,7 @@ void Engine::change_begin(Job& job, Instant begin) {
 /// It waits for nothing any more, as it ends or is held.
 void Engine::leave_turn(const Job& job) {
   deferrals_.remove(job);
-  if (job.spec.conditions->array.at_once > 0) left_turns_.insert(job.spec.conditions->array.first);
+  if (has_turns(job.spec.conditions->array)) left_turns_.insert(job.spec.conditions->array.first);
 }
 
 /// Of its array so many jobs have a turn from now on. Those that run keep theirs; of those that

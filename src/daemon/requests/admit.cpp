@@ -190,17 +190,10 @@ Expected<void> check_sharing(const JobFields& fields) {
                             (is_alone ? "false; never is true" : "true; that is never"));
 }
 
-/// Only an array has turns.
-Expected<void> check_at_once(const JobFields& fields) {
-  const std::int32_t at_once = fields.job.spec.conditions->array.at_once;
-  if (at_once == 0 || !fields.job.tasks.empty() || !fields.points.empty()) return {};
-  return wrong("array_at_once", std::to_string(at_once) + " without array or points");
-}
-
 constexpr auto kOfFields = std::to_array<FieldsCheck>(
     {check_warning, check_notice, check_command, check_variables, check_words, check_points,
      check_placeholders, check_without_gpus, check_unique, check_attended, check_indices,
-     check_clients, check_sharing, check_at_once});
+     check_clients, check_sharing});
 
 // ---- The GPUs of this machine ----------------------------------------------------------------
 
