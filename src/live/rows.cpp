@@ -184,10 +184,13 @@ Expected<void> Rows::add_attempt(const journal::AttemptRow& attempt) {
   return *before ? Expected<void>() : store_.add_attempt(attempt);
 }
 
-/// Nobody hears of the end of a process whose job has ended: it ends with its job.
+/// Nobody hears of the end of a process whose job has ended: it ends with its job. What it ran ended
+/// when it was suspended.
 Expected<void> Rows::write_idle_end(const Stop& stop, const Finished& finished) {
+  const auto row = row_of(stop.job, stop.attempt);
+  if (!row) return std::unexpected(row.error());
   return store_.end_attempt(stop.job, stop.attempt,
-                            {.at = finished.at,
+                            {.at = *row && (*row)->end ? (*row)->end->at : finished.at,
                              .outcome = finished.outcome,
                              .code = 128 + SIGKILL,
                              .note = notes_.at_end(stop.job, finished.outcome)});

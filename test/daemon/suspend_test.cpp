@@ -182,12 +182,19 @@ TEST(Suspend, ASuspendedJobCanBeCancelled) {
   const pid_t shim = rig.shim_of(id);
   rig.suspend(id);
   rig.wait_for(id, "suspended");
+  const double ran = rig.job(id)["run_seconds"];
+  const Json listed = rig.request("GET", "/v1/jobs?brief=true").body["jobs"];
+  ASSERT_EQ(listed.size(), 1U) << listed;
+  EXPECT_EQ(listed[0]["run_seconds"], ran);
   EXPECT_EQ(rig.request("POST", test::path(id, "/cancel")).status, 200);
   const Json job = rig.wait_end(id);
   EXPECT_EQ(job["state"], "cancelled");
   ASSERT_EQ(job["attempts"].size(), 1U);
   EXPECT_EQ(job["attempts"][0]["outcome"], "cancelled");
-  EXPECT_EQ(job["attempts"][0]["ended_at"], job["ended_at"]);
+  const Json& attempt = job["attempts"][0];
+  EXPECT_LT(attempt["ended_at"], job["ended_at"]) << "it left its GPUs before";
+  EXPECT_NEAR(job["run_seconds"],
+              attempt["ended_at"].get<double>() - attempt["started_at"].get<double>(), 1e-3);
   eventually("its processes are gone", [&] { return !test::is_alive(shim); });
   EXPECT_TRUE(std::filesystem::is_empty(rig.state() + "/suspended"));
 }

@@ -449,7 +449,7 @@ void append_brief_row(std::string& out, const journal::JobRow& row, const RowTex
     if (live::surplus_of(*job) > Bytes(0)) {
       json.integer("surplus_bytes", live::surplus_of(*job).raw());
     }
-    const bool ran_before = job->attempt > Attempt(1);
+    const bool ran_before = job->attempt > Attempt(1) || has_idle_process(*job);
     if (const auto run = ran_before ? latest_run(row, job, keeper.store(), now) : std::nullopt) {
       json.seconds("run_seconds", run->ran);
     }
