@@ -200,14 +200,19 @@ void Engine::watch_time_limit(const Job& job) {
   if (job.lease != kNever) leases_.emplace(job.lease, job.id);
 }
 
-/// Of a job with a berth.
+/// Of a job that has started.
 void Engine::change_limit(Job& job, Duration limit) {
   if (job.spec.time_limit == limit) return;
   if (job.spec.time_limit != kForever) time_limits_.erase({time_limit_at(job), job.id});
   job.spec.time_limit = limit;
   make_sensible(job.spec);
-  watch_time_limit(job);
-  emit(EventKind::Changed, job.id);
+  if (holds_berth(job.state)) {
+    watch_time_limit(job);
+    return emit(EventKind::Changed, job.id);
+  }
+  if (!is_waiting(job.state)) return;
+  emit(EventKind::Withdrawn, job.id);
+  emit(EventKind::Submitted, job.id);
 }
 
 /// Policies rank by it.

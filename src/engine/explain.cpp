@@ -68,6 +68,9 @@ std::string text_of(const Shortage& shortage, const ClusterView& view) {
   const std::string held =
       shortage.holders.empty() ? "" : " (held by " + list_of(shortage.holders, view) + ")";
   if (shortage.lacking > Bytes(0)) return name + " lacks " + to_text(shortage.lacking) + held;
+  if (const auto slots = slots_taken(shortage, view); slots > 0) {
+    return name + " has all " + std::to_string(slots) + " slots taken" + held;
+  }
   return name + " may not be shared with it" + held;
 }
 
@@ -260,6 +263,13 @@ std::string closed_text(const Shortage& shortage, const ClusterView& view) {
     return "is reserved for " + (reservation.shown.empty() ? "others" : reservation.shown);
   }
   return shortage.why == Why::Health ? "is out of service" : "";
+}
+
+std::uint16_t slots_taken(const Shortage& shortage, const ClusterView& view) {
+  const GpuUse& use = view.use().gpu(shortage.gpu);
+  const GpuSpec& gpu = view.cluster().gpu(shortage.gpu);
+  const bool are_what_lacks = shortage.lacking <= Bytes(0) && use.alone == 0;
+  return are_what_lacks && use.tenants >= gpu.slots ? gpu.slots : std::uint16_t{0};
 }
 
 std::string gpu_name(const Cluster& cluster, GpuId gpu) {

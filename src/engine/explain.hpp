@@ -108,6 +108,9 @@ std::string passing_text(Passing::Who who, const Explanation& found);
 /// not given to berthd (CUDA_VISIBLE_DEVICES=1,2)`, `is reserved for alice from 22:00 until 06:00`,
 /// `is out of service`. "" if it is in use.
 std::string closed_text(const Shortage& shortage, const ClusterView& view);
+
+/// How many jobs share a GPU that has memory enough and takes no more of them; 0 for others.
+std::uint16_t slots_taken(const Shortage& shortage, const ClusterView& view);
 /// `GPU 0` where there is one node, `NODE:0` else.
 std::string gpu_name(const Cluster& cluster, GpuId gpu);
 /// `job 4`, `jobs 4, 9`, `249 jobs, the first are 4, 9, 12`.

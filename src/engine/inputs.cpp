@@ -125,8 +125,8 @@ void Engine::on(const Updated& updated) {
   const std::string& comment = updated.spec.conditions->comment;
   if (job->spec.conditions->comment != comment) job->spec.conditions.edit().comment = comment;
   change_turns(*job, updated.spec.conditions->array.at_once);
-  if (holds_berth(job->state)) change_limit(*job, updated.spec.time_limit);
   if (holds_berth(job->state) || has_idle_process(*job)) {
+    change_limit(*job, updated.spec.time_limit);
     return change_suspending(*job, updated.spec.suspending);
   }
   const bool can_be = (job->state == JobState::Queued || job->state == JobState::Deferred ||

@@ -230,6 +230,20 @@ TEST_F(SaidLater, ARunningJobIsLeftAloneFromThenOn) {
   ASSERT_NE(only<Stop>(effects), nullptr) << "and no longer";
 }
 
+TEST_F(SaidLater, ASuspendedJobHasItsNewTimeLimitWhenItIsBack) {
+  tell(20, {Submitted{.job = JobId(2), .spec = spec()}});
+  tell(21, {Released{JobId(1), engine_.view().find(JobId(1))->attempt}});
+  JobSpec longer = spec();
+  longer.time_limit = seconds(500);
+  tell(22, {Updated{JobId(1), longer}});
+  const Attempt second = engine_.view().find(JobId(2))->attempt;
+  tell(23, {Started{JobId(2), second}, Exited{.job = JobId(2), .attempt = second},
+            Released{JobId(2), second}});
+  const Job& job = *engine_.view().find(JobId(1));
+  ASSERT_EQ(job.state, JobState::Starting);
+  EXPECT_EQ(time_limit_at(job) - kStart, seconds(23) + seconds(500) - job.ran);
+}
+
 TEST_F(SaidLater, ASuspendedJobIsLeftAloneWhenItIsBack) {
   tell(20, {Submitted{.job = JobId(2), .spec = spec()}});
   tell(21, {Released{JobId(1), engine_.view().find(JobId(1))->attempt}});

@@ -52,12 +52,17 @@ SocketChoice choose_socket(const CommonOptions& options) {
   return {paths.back(), "the machine's"};
 }
 
-std::string nobody_answers(const std::string& path) {
+std::string nobody_answers(const std::string& path, uid_t user) {
   if (path == http::kSlurmSocket) {
     return "no berth-slurm answers at " + path + "; an administrator of Slurm starts it";
   }
-  return "no berthd answers at " + path +
-         "; start one with: berthd --emulate 2x24GiB (without GPUs) or berthd";
+  const std::string none = "no berthd answers at " + path;
+  if (path == http::kSystemSocket && user != 0) {
+    return none +
+           "; an administrator starts the machine's: systemctl start berth. One of your own, "
+           "for GPUs that nobody else uses: berthd, or berthd --emulate 2x24GiB without GPUs";
+  }
+  return none + "; start one with: berthd --emulate 2x24GiB (without GPUs) or berthd";
 }
 
 std::chrono::milliseconds Backoff::next() {
@@ -70,7 +75,7 @@ Expected<Daemon> Daemon::open(const std::string& path) {
   auto client = http::Client::open(path);
   if (client) return Daemon(std::move(*client));
   if (client.error().code != ErrorCode::NotFound) return std::unexpected(client.error());
-  return fail(ErrorCode::NotFound, nobody_answers(path));
+  return fail(ErrorCode::NotFound, nobody_answers(path, geteuid()));
 }
 
 Expected<void> Daemon::stream(const std::string& target,

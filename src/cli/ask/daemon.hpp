@@ -34,7 +34,7 @@ struct SocketChoice {
 SocketChoice choose_socket(const CommonOptions& options);
 
 /// The message for a socket without a daemon.
-std::string nobody_answers(const std::string& path);
+std::string nobody_answers(const std::string& path, uid_t user);
 
 /// The waits between attempts to reach a daemon: 50 ms, doubled up to a second.
 class Backoff {

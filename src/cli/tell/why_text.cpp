@@ -75,7 +75,10 @@ std::string shortage_text(const Json& shortage, const Json& why, double now) {
     return closed + (comes ? "; before that, for jobs whose time limit ends them in time" : "");
   }
   const auto lacking = integer_of(shortage, "lacking_bytes").value_or(0);
-  const std::string what = lacking > 0 ? "lacks " + mib_text(lacking) : "may not be shared with it";
+  const auto slots = integer_of(shortage, "slots_taken").value_or(0);
+  const std::string what = lacking > 0 ? "lacks " + mib_text(lacking)
+                           : slots > 0 ? "has all " + std::to_string(slots) + " slots taken"
+                                       : "may not be shared with it";
   return what + holders_text(shortage, why);
 }
 

@@ -219,7 +219,7 @@ inline constexpr auto kJobFields = [] {
        FieldOption{"--exclusive"}, "Share the GPUs with no other job."},
       {"class", Word, kNoRange, "medium", AtSubmission, Always, kReadApart,
        FieldOption{"--class", "CLASS", When}, "One of short, medium, long, service."},
-      {"time_limit_seconds", Time, kTime, "", WhileItWaits, Always,
+      {"time_limit_seconds", Time, kTime, "", UntilItEnds, Always,
        number_in<&JobSpec::time_limit>(micros(kForever)), FieldOption{"--time", "DURATION", When},
        "Time limit, as 90s, 30min, 1h30m, 2d, 1:30:00."},
       {"estimate_seconds", Time, kTime, "", AtSubmission, IfSaid,

@@ -164,6 +164,7 @@ Json shortage_json(const Shortage& shortage, const ClusterView& view) {
           {"drained", is_drained && is_given ? drained_json(drain->second) : Json()},
           {"why", is_given ? word(shortage.why) : "not-given"},
           {"lacking_bytes", shortage.lacking.raw()},
+          {"slots_taken", slots_taken(shortage, view)},
           {"foreign_bytes", view.use().gpu(shortage.gpu).foreign.raw()},
           {"holders", std::move(holders)}};
 }

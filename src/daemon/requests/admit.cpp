@@ -454,7 +454,8 @@ Expected<void> change_gpus(Updating& update) {
 }
 
 Expected<void> change_rest(Updating& update) {
-  const auto& [job, change, name] = update.asked;
+  const Job& job = update.asked.job;
+  const Change& change = update.asked.change;
   Updated& updated = update.updated;
   const ArrayPlace& array = job.spec.conditions->array;
   if (change.has("name")) updated.name = change.said.name;
@@ -480,6 +481,14 @@ Expected<void> change_rest(Updating& update) {
 Expected<void> check_time_left(Updating& update) {
   const Instant now = update.daemon.keeper().engine().view().now();
   Duration& limit = update.updated.spec.time_limit;
+  const Job& job = update.asked.job;
+  const bool has_started = holds_berth(job.state) || has_idle_process(job);
+  if (has_started && limit > job.spec.time_limit && update.asked.rights < Rights::Operator) {
+    return update.conflict(
+        "is " + std::string(word_for(shown_state(job))) +
+        ", and others wait by its time limit: only an operator makes that longer (`operators` in "
+        "berth.toml)");
+  }
   if (update.asked.change.has("time_limit_seconds")) {
     const auto done = keep_to_time(limit, update.daemon.longest_time());
     if (!done) return update.named(done);

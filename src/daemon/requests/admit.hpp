@@ -13,6 +13,7 @@
 #include "core/job.hpp"
 #include "daemon/requests/job_fields.hpp"
 #include "daemon/requests/requests.hpp"
+#include "daemon/settings/roles.hpp"
 #include "live/keeper.hpp"
 
 namespace berth::daemon {
@@ -38,7 +39,8 @@ Expected<void> check_machine(const live::Submission& job, const Daemon& daemon);
 struct UpdateAsked {
   const Job& job;
   const Change& change;
-  const std::string& name;  ///< Of the job, as `job 643_5`.
+  const std::string& name;       ///< Of the job, as `job 643_5`.
+  Rights rights = Rights::User;  ///< Of who asks.
 };
 /// The job as it is to be. Errors: Conflict for what cannot be changed now or here, InvalidArgument
 /// for a request that this machine can never meet.

@@ -264,7 +264,12 @@ JobChanges::Wanted JobChanges::input_for(const Run& run, JobId id) {
   const Job* const job = daemon_.keeper().engine().view().find(id);
   const std::string name = name_of(id);
   if (job == nullptr) return conflict(name, "has ended already");
-  if (run.asked.verb == JobVerb::Update) return updated(*job, run.asked.change, name);
+  if (run.asked.verb == JobVerb::Update) {
+    return updated({.job = *job,
+                    .change = run.asked.change,
+                    .name = name,
+                    .rights = rights(*run.asked.exchange)});
+  }
   Wanted wanted = input_for(run.asked.verb, *job, name);
   if (std::holds_alternative<Input>(wanted)) note_who(run, *job);
   return wanted;
@@ -340,9 +345,8 @@ std::string JobChanges::why_not_suspended(const Job& job) const {
   return "is " + state + ", only a running job can be suspended";
 }
 
-JobChanges::Wanted JobChanges::updated(const Job& job, const Change& change,
-                                       const std::string& name) const {
-  auto updated = admit_update({.job = job, .change = change, .name = name}, daemon_);
+JobChanges::Wanted JobChanges::updated(const UpdateAsked& asked) const {
+  auto updated = admit_update(asked, daemon_);
   if (updated) return Input(std::move(*updated));
   const bool is_conflict = updated.error().code == ErrorCode::Conflict;
   return Denial{.status = is_conflict ? 409 : 422, .message = updated.error().message};

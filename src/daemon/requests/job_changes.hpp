@@ -18,6 +18,7 @@
 #include "core/job.hpp"
 #include "daemon/answers/selection.hpp"
 #include "daemon/loop/processes.hpp"
+#include "daemon/requests/admit.hpp"
 #include "daemon/requests/requests.hpp"
 #include "daemon/settings/roles.hpp"
 #include "http/server.hpp"
@@ -87,7 +88,7 @@ class JobChanges {
   Wanted input_for(const Run& run, JobId id);
   Wanted input_for(JobVerb verb, const Job& job, const std::string& name) const;
   void note_who(const Run& run, const Job& job);
-  Wanted updated(const Job& job, const Change& change, const std::string& name) const;
+  Wanted updated(const UpdateAsked& asked) const;
   std::string why_not_released(const Job& job) const;
   std::string why_not_suspended(const Job& job) const;
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -377,6 +378,28 @@ void add_values(std::string& text, const std::string& name, const toml::node& no
   text += name + " = " + value.str() + "  # " + place_of(node, file) + "\n";
 }
 
+std::set<std::string> parts_of_key(std::string_view name) {
+  std::set<std::string> words;
+  for (std::size_t at = 0; at < name.size();) {
+    const std::size_t end = std::min(name.find_first_of("_.", at), name.size());
+    std::string word(name.substr(at, end - at));
+    if (word.ends_with('s')) word.pop_back();  // `user` and `users`
+    words.insert(std::move(word));
+    at = end + 1;
+  }
+  return words;
+}
+
+/// Of `max_gpus_per_user` user_gpus: the longest name of which it has all words; "" if none.
+std::string with_words_of(std::string_view typed, const std::vector<std::string>& names) {
+  const std::set<std::string> words = parts_of_key(typed);
+  std::string best;
+  for (const std::string& name : names) {
+    if (name.size() > best.size() && std::ranges::includes(words, parts_of_key(name))) best = name;
+  }
+  return best;
+}
+
 /// The keys of a table; `outer` is its name with its dot, "" for the file itself.
 Expected<void> read_table(Options& options, const toml::table& table, const std::string& outer,
                           const std::string& file) {
@@ -397,7 +420,8 @@ Expected<void> read_table(Options& options, const toml::table& table, const std:
         names.emplace_back(each.name);
         known += (known.empty() ? "" : ", ") + names.back();
       }
-      const std::string meant = nearest(full, names);
+      std::string meant = nearest(full, names);
+      if (meant.empty()) meant = with_words_of(full, names);
       done = value.refuse("unknown key; " +
                           (meant.empty() ? "valid keys: " + known : "did you mean " + meant + "?"));
     }
@@ -438,20 +462,39 @@ std::string full_meaning(const ConfigKey& key) {
   return meaning;
 }
 
+/// The value of a line like `policy = fifo`, which lacks the quotes of a text; "" for other lines.
+std::string bare_text_in(std::string_view text, std::size_t line) {
+  for (; line > 1 && text.contains('\n'); --line) text.remove_prefix(text.find('\n') + 1);
+  text = text.substr(0, std::min(text.find('\n'), text.find('#')));
+  const std::size_t value = text.find_first_not_of(" \t", text.find('=') + 1);
+  if (!text.contains('=') || value == text.npos) return "";
+  text = text.substr(value, text.find_last_not_of(" \t\r") + 1 - value);
+  const bool has_marks = text.find_first_of("\"'[]{}=") != text.npos;
+  const bool has_letter = std::ranges::any_of(
+      text, [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); });
+  return has_letter && !has_marks ? std::string(text) : "";
+}
+
 Expected<void> read_config(Options& options, std::string_view text, const std::string& file) {
   if (auto fit = check_toml_bytes(text, file); !fit) return fit;
   const toml::parse_result parsed = toml::parse(text, file);
   if (parsed) return read_table(options, parsed.table(), "", file);
   const toml::source_position at = parsed.error().source().begin;
+  const std::string bare = bare_text_in(text, at.line);
+  const std::string fault = bare.empty()
+                                ? std::string(parsed.error().description())
+                                : bare + ": a text stands in quotes here: \"" + bare + "\"";
   return fail(ErrorCode::BadData, file + ":" + std::to_string(at.line) + ":" +
-                                      std::to_string(at.column) + ": " +
-                                      std::string(parsed.error().description()));
+                                      std::to_string(at.column) + ": " + fault);
 }
 
 std::string show_config(const Options& options) {
   std::string shown =
-      "# berthd reads this file when it starts. Every key is optional; what is written here\n"
-      "# behind # is the default. man berthd and doc/configuration.md say more.\n";
+      "# berthd reads /etc/berth/berth.toml when it starts (~/.config/berth/berth.toml if it is "
+      "not\n"
+      "# root's, or the file of --config). Every key is optional; what is written here behind # "
+      "is\n"
+      "# the default. man berthd and doc/configuration.md say more.\n";
   for (const ConfigKey& key : kKeys) {
     shown += "\n";
     add_comment(shown, full_meaning(key));

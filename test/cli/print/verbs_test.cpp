@@ -157,6 +157,17 @@ TEST_F(Verbs, SurviveNonsense) {
   }
 }
 
+TEST(NobodyAnswers, AtTheMachinesSocketAUserIsNotToldToStartARival) {
+  EXPECT_EQ(cli::nobody_answers("/run/berth.sock", 0),
+            "no berthd answers at /run/berth.sock; start one with: berthd --emulate 2x24GiB "
+            "(without GPUs) or berthd");
+  EXPECT_EQ(
+      cli::nobody_answers("/run/berth.sock", 1000),
+      "no berthd answers at /run/berth.sock; an administrator starts the machine's: systemctl "
+      "start berth. One of your own, for GPUs that nobody else uses: berthd, or berthd "
+      "--emulate 2x24GiB without GPUs");
+}
+
 TEST_F(Verbs, SayHowToStartADaemonThatIsNotThere) {
   daemon_.stop();
   for (const std::vector<std::string>& verb : std::vector<std::vector<std::string>>{

@@ -17,7 +17,9 @@
 namespace berth::daemon {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 Options read(const std::string& text) {
@@ -325,6 +327,27 @@ TEST(Options, MoreWordsOfOutOfMemoryAreTexts) {
     EXPECT_THAT(config_refusal("oom_words = " + std::string(wrong)),
                 HasSubstr("oom_words: must be a list of at most 100 texts of 4 to 200 characters"))
         << wrong;
+  }
+}
+
+TEST(Options, ATextWithoutQuotesIsSaidToLackThem) {
+  const std::string quoted = config_refusal("slots = 4\npolicy = fifo\n");
+  EXPECT_THAT(quoted, StartsWith("berth.toml:2:"));
+  EXPECT_THAT(quoted, EndsWith(": fifo: a text stands in quotes here: \"fifo\""));
+  for (const std::string value : {"1GiB", "24h", "/var/lib/berth", "gavel/isolated"}) {
+    EXPECT_THAT(config_refusal("state = " + value + "  # of mine"),
+                EndsWith(value + ": a text stands in quotes here: \"" + value + "\""));
+  }
+  for (const std::string broken : {"slots = ", "slots = [1", "= 4", "slots", "state = \"a"}) {
+    EXPECT_THAT(config_refusal(broken), Not(HasSubstr("quotes here"))) << broken;
+  }
+}
+
+TEST(Options, AKeyByOtherWordsIsFoundByThem) {
+  for (const auto& [typed, meant] : {std::pair("max_gpus_per_user = 1", "user_gpus"),
+                                     std::pair("max_jobs_per_user = 1", "user_jobs"),
+                                     std::pair("user.nobody.gpus = 1", "users")}) {
+    EXPECT_THAT(config_refusal(typed), EndsWith("did you mean " + std::string(meant) + "?"));
   }
 }
 

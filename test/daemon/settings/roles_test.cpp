@@ -121,6 +121,26 @@ TEST_F(ThreeUsers, ActAsTheirRolesAllow) {
   EXPECT_THAT(audit, HasSubstr("\"user\":\"" + olga_.name() + "\",\"what\":\"drain\""));
 }
 
+/// Others wait by the time that a job said it would take.
+TEST_F(ThreeUsers, MakeTheLimitOfAJobThatRunsShorterAndAnOperatorLonger) {
+  start("operators = [\"" + olga_.name() + "\"]\n");
+  const int job = users_->submit(alice_, "exec sleep 1000", "--gpus 0 --time 1h");
+  const std::string id = std::to_string(job);
+  rig_->wait_for(job, "running");
+  const auto limit = [&] { return rig_->job(job)["time_limit_seconds"]; };
+  EXPECT_EQ(as(alice_, "berth update --time 30min " + id).exit_code, 0);
+  EXPECT_EQ(limit(), 1800);
+  EXPECT_THAT(
+      as(alice_, "berth update --time 2h " + id).err,
+      HasSubstr("is running, and others wait by its time limit: only an operator makes that "
+                "longer (`operators` in berth.toml)"));
+  EXPECT_EQ(limit(), 1800);
+  EXPECT_EQ(as(olga_, "berth update --time 2h " + id).exit_code, 0);
+  EXPECT_EQ(limit(), 7200);
+  EXPECT_EQ(as(alice_, "berth cancel " + id).exit_code, 0);
+  rig_->wait_end(job);
+}
+
 TEST_F(ThreeUsers, AreNamedInTheRowOfTheArrayThatTheyHoldAndCancel) {
   start("operators = [\"" + olga_.name() + "\"]\n");
   const int array = users_->submit(alice_, "exec sleep 1000", "--gpus 0 --array 3-4");
