@@ -271,6 +271,14 @@ TEST_F(Sim, PrintsATable) {
                              HasSubstr("JCT"), HasSubstr("wait"), HasSubstr("makespan")));
 }
 
+TEST_F(Sim, SaysWhereJobsShareForNothing) {
+  const std::string text = "jobs that share a GPU run as fast as alone here";
+  EXPECT_THAT(sim_small({}).out, Not(HasSubstr(text)));
+  EXPECT_THAT(sim_small({"--vram-model", "uniform:2G-20G"}).out, HasSubstr(text));
+  EXPECT_THAT(sim_small({"--vram-model", "uniform:2G-20G", "--share", "duty"}).out,
+              Not(HasSubstr(text)));
+}
+
 TEST_F(Sim, TwoRunsWriteTheSameBytes) {
   sim_small({"--policy", "dlas", "--jobs", scratch_ / "a", "--summary", scratch_ / "b"});
   sim_small({"--policy", "dlas", "--jobs", scratch_ / "c", "--summary", scratch_ / "d"});

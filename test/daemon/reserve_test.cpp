@@ -20,6 +20,7 @@ using test::Rig;
 using test::slurp;
 using testing::ContainsRegex;
 using testing::HasSubstr;
+using testing::Not;
 
 double now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -157,6 +158,10 @@ TEST_F(ReserveByRole, AnOperatorReservesAndTheUserStarts) {
   EXPECT_NE(users.run(bob_, "berth unreserve 1").exit_code, 0);
   EXPECT_EQ(users.run(olga_, "berth unreserve 1").out, "no GPU is reserved\n");
   EXPECT_EQ(rig.wait_end(other)["state"], "done");
+  EXPECT_THAT(made.out, Not(HasSubstr("until then")));
+  EXPECT_THAT(
+      users.run(olga_, ask + " --from +24h").out,
+      HasSubstr("until then jobs of others start there if their time limit ends them before"));
   const std::string audit = slurp(rig.state() + "/audit.jsonl");
   EXPECT_THAT(audit, HasSubstr("\"user\":\"" + olga_.name() + "\",\"what\":\"reserve\""));
   EXPECT_THAT(audit, HasSubstr("\"user\":\"" + olga_.name() + "\",\"what\":\"unreserve\""));

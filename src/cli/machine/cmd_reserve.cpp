@@ -81,6 +81,15 @@ std::string in_the_way_text(const Json& answer) {
   return text;
 }
 
+/// What others than those it is for must know before it begins, which may be in weeks.
+std::string until_it_begins_text(const Json& body, double now) {
+  const auto from = number_of(body, "from_at");
+  if (!from || *from <= now + 1) return "";
+  return "until then jobs of others start there if their time limit ends them before; those "
+         "without "
+         "--time wait (longest_time in berth.toml gives each job a limit)\n";
+}
+
 /// From, if it is given, and until, with `--for` instead.
 Expected<void> put_times(Json& body, const ReserveArguments& arguments, Instant now) {
   Instant from = now;
@@ -154,7 +163,8 @@ int reserve(const ReserveArguments& arguments) {
   const auto answer = daemon->post("/v1/reserve", body.dump());
   if (!answer) return report_failure(answer.error().message);
   if (arguments.common.json) return print(json_text(*answer));
-  return print(reservation_page(*answer, look_of(STDOUT_FILENO)) + in_the_way_text(*answer));
+  return print(reservation_page(*answer, look_of(STDOUT_FILENO)) + in_the_way_text(*answer) +
+               until_it_begins_text(body, wall_now()));
 }
 
 struct UnreserveArguments {

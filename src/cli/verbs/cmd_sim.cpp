@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -40,6 +41,18 @@ void warn_of_rejected(const trace::Trace& trace, const sim::Result& result) {
                count, trace.jobs.size(), examples.c_str(), count > kExamples ? "; ..." : "");
 }
 
+/// Nobody has chosen this model, and it is behind every figure of a trace whose jobs say how much
+/// memory they need.
+std::string free_sharing_text(const Experiment& experiment, const SimArguments& arguments) {
+  const bool any_shares =
+      std::ranges::any_of(experiment.first.trace.jobs, [](const trace::TraceJob& job) {
+        return job.spec.request.gpu.vram > Bytes(0) &&
+               job.spec.request.gpu.sharing != Sharing::Alone;
+      });
+  if (!any_shares || arguments.replay.machine.share != "free") return "";
+  return "jobs that share a GPU run as fast as alone here; --share duty or timeslice slows them\n";
+}
+
 std::string shown_text(const Experiment& experiment, const SimArguments& arguments) {
   if (arguments.replay.json) return summary_of(experiment, Policies::One);
   const sim::PageRun& run = experiment.runs.front();
@@ -55,7 +68,8 @@ std::string shown_text(const Experiment& experiment, const SimArguments& argumen
                             "arrive):\n" +
                                 seeds_text(run);
   }
-  return text + groups_text(experiment, arguments.replay.by);
+  return text + free_sharing_text(experiment, arguments) +
+         groups_text(experiment, arguments.replay.by);
 }
 
 int simulate(const SimArguments& arguments) {
