@@ -184,8 +184,8 @@ Expected<void> Rows::add_attempt(const journal::AttemptRow& attempt) {
   return *before ? Expected<void>() : store_.add_attempt(attempt);
 }
 
-/// Nobody hears of the end of a process whose job has ended: it ends with its job. What it ran ended
-/// when it was suspended.
+/// Nobody hears of the end of a process whose job has ended: it ends with its job. What it ran
+/// ended when it was suspended.
 Expected<void> Rows::write_idle_end(const Stop& stop, const Finished& finished) {
   const auto row = row_of(stop.job, stop.attempt);
   if (!row) return std::unexpected(row.error());

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "cli/job/program_words.hpp"
+#include "cli/job/script.hpp"
 #include "posix/descriptor.hpp"
 
 namespace berth::cli {
@@ -191,13 +192,7 @@ Warnings look_at_script(const FilesOfJob& job) {
 
 /// A word without a slash, as execvp(3) looks it up.
 Expected<Warnings> look_in_path(const FilesOfJob& job) {
-  const std::string path = path_in(job.environment);
-  for (std::size_t at = 0; at <= path.size();) {
-    const std::size_t end = std::min(path.find(':', at), path.size());
-    const fs::path folder = fs::path(job.directory) / path.substr(at, end - at);
-    if (::access((folder / program_of(job)).c_str(), X_OK) == 0) return Warnings{};
-    at = end + 1;
-  }
+  if (is_in_folders(program_of(job), path_in(job.environment), job.directory)) return Warnings{};
   const std::string fault = "'" + program_of(job) + "' is in no folder of PATH";
   if (const std::string way = way_by_shell(program_of(job)); !way.empty()) {
     return Warnings{fault + "; " + way};

@@ -232,10 +232,15 @@ std::optional<Error> whole_line(const std::vector<std::string>& command, const s
 
 bool is_in_path(const std::string& name) {
   const char* const variable = std::getenv("PATH");
-  std::istringstream folders(variable == nullptr ? "" : variable);
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    const std::string path = (folder.empty() ? "." : folder) + "/" + name;
-    if (is_regular(path) && ::access(path.c_str(), X_OK) == 0) return true;
+  return variable != nullptr && is_in_folders(name, variable, ".");
+}
+
+bool is_in_folders(const std::string& name, const std::string& path, const std::string& below) {
+  for (std::size_t at = 0; at <= path.size();) {
+    const std::size_t end = std::min(path.find(':', at), path.size());
+    const auto program = std::filesystem::path(below) / path.substr(at, end - at) / name;
+    if (is_regular(program) && ::access(program.c_str(), X_OK) == 0) return true;
+    at = end + 1;
   }
   return false;
 }

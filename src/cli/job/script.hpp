@@ -12,6 +12,8 @@ namespace berth::cli {
 
 /// Whether a name without a slash is that of a program in this process's PATH.
 bool is_in_path(const std::string& name);
+/// The same of a PATH, as execvp(3) looks a word up; folders without a slash are below `below`.
+bool is_in_folders(const std::string& name, const std::string& path, const std::string& below);
 
 /// If the command is a script, fills in the options that were not typed: from its #BERTH lines,
 /// then from its #SBATCH lines, of two the later. Lines count up to the first that is no comment. A
