@@ -70,6 +70,13 @@ constexpr auto kDelegates = std::to_array<Delegate>({
     {"screen", "-d", kEndsAtOnce},
 });
 
+/// Options of docker and podman that no value follows.
+constexpr auto kWithoutValue = std::to_array<std::string_view>(
+    {"--rm", "-i", "-t", "-it", "-ti", "--init", "--privileged", "--read-only"});
+/// They run a container, or the program of an image.
+constexpr auto kRunContainers = std::to_array<std::string_view>({"docker", "podman"});
+constexpr auto kRunImages = std::to_array<std::string_view>({"apptainer", "singularity"});
+
 /// Their words set nothing.
 constexpr auto kOnlySay = std::to_array<std::string_view>(
     {"echo", "printf", "grep", "egrep", "rg",   "test", "[",      "[[", "cat",   "ls",  "sed",
@@ -187,12 +194,67 @@ class GpuReader {
                     "ssh: what it starts on the other machine is no part of the job, and its GPUs "
                     "are not berth's to give; submit it there");
     }
-    const auto has_key = [](const ShellWord& word) { return word.text.contains("BERTH_JOB_KEY"); };
-    if (name != "docker" || verb != "run" || std::ranges::any_of(words, has_key)) return;
-    warnings_.say(line,
-                  "docker run: its processes count for the job only with -e BERTH_JOB_KEY, and "
-                  "--gpus all shows them every GPU; say -e BERTH_JOB_KEY --gpus "
-                  "'\"device='$CUDA_VISIBLE_DEVICES'\"' in a script");
+    if (is_one_of_names(kRunContainers, name) && verb == "run") read_container(name, words);
+    if (is_one_of_names(kRunImages, name)) read_image(name, words);
+  }
+
+  /// Of docker and podman, whose containers begin without the job's variables.
+  void read_container(std::string_view name, std::span<const ShellWord> words) {
+    const std::size_t line = words.front().line;
+    const std::string run = std::string(name) + " run: ";
+    if (name == "docker" && !any_contains(words, "BERTH_JOB_KEY")) {
+      warnings_.say(line, run + "its processes count for the job only with -e BERTH_JOB_KEY");
+    }
+    if (is_detached(words)) {
+      warnings_.say(line, run +
+                              "-d: the job ends at once, and the container goes on without a "
+                              "place; leave it out");
+    }
+    if (any_contains(words, "CUDA_VISIBLE_DEVICES")) return;
+    for (const std::string_view all : {"--gpus", "nvidia.com/gpu=", "NVIDIA_VISIBLE_DEVICES="}) {
+      if (!any_contains(words, all)) continue;
+      warnings_.say(line, run + "by " + std::string(all) +
+                              " it sees GPUs that are not the job's; say --gpus all -e "
+                              "CUDA_VISIBLE_DEVICES, or with podman --device nvidia.com/gpu=all -e "
+                              "CUDA_VISIBLE_DEVICES");
+      return;
+    }
+  }
+
+  /// Of apptainer and singularity, whose programs have the job's variables unless they drop them.
+  void read_image(std::string_view name, std::span<const ShellWord> words) {
+    constexpr auto kDrop =
+        std::to_array<std::string_view>({"--cleanenv", "-e", "--containall", "-C"});
+    const auto drops = std::ranges::find_if(
+        words, [&](const ShellWord& word) { return is_one_of_names(kDrop, word.text); });
+    if (drops == words.end() || !any_contains(words, "--nv")) return;
+    if (any_contains(words, "CUDA_VISIBLE_DEVICES")) return;
+    warnings_.say(
+        words.front().line,
+        std::string(name) + " " + drops->text +
+            ": it drops CUDA_VISIBLE_DEVICES, so that the program sees every GPU; leave it "
+            "out");
+  }
+
+  static bool any_contains(std::span<const ShellWord> words, std::string_view text) {
+    return std::ranges::any_of(words,
+                               [&](const ShellWord& word) { return word.text.contains(text); });
+  }
+
+  /// `-d`, `-itd` or `--detach` before the image: behind that, options are the program's.
+  static bool is_detached(std::span<const ShellWord> words) {
+    for (std::size_t at = 2; at < words.size(); ++at) {
+      const std::string_view word = words[at].text;
+      if (word == "--detach" || word == "-d") return true;
+      const bool is_cluster =
+          word.size() > 2 && word.front() == '-' && word.find_first_not_of("itd", 1) == word.npos;
+      if (is_cluster && word.contains('d')) return true;
+      const std::string_view before = words[at - 1].text;
+      const bool is_value = before.starts_with('-') && !before.contains('=') &&
+                            !is_one_of_names(kWithoutValue, before);
+      if (!word.starts_with('-') && !is_value) return false;
+    }
+    return false;
   }
 
   void read_visible(std::span<const ShellWord> words, const WhatRuns& runs) {

@@ -56,8 +56,26 @@ TEST(GpuHabits, OfLaunchersAreComparedWithTheGpusThatAreAsked) {
 
 TEST(GpuHabits, OfDockerLeaveTheJobsAccount) {
   EXPECT_THAT(warned({"docker", "run", "--gpus", "all", "image", "python", "train.py"}),
-              ElementsAre(HasSubstr("only with -e BERTH_JOB_KEY")));
+              ElementsAre(HasSubstr("only with -e BERTH_JOB_KEY"), HasSubstr("by --gpus it sees")));
   EXPECT_THAT(warned({"sh", "-c", "exec docker run -e BERTH_JOB_KEY image"}), IsEmpty());
+  EXPECT_THAT(warned({"docker", "run", "-e", "BERTH_JOB_KEY", "--gpus", "all", "image"}),
+              ElementsAre(HasSubstr("docker run: by --gpus it sees GPUs that are not the job's")));
+  EXPECT_THAT(warned({"podman", "run", "--device", "nvidia.com/gpu=all", "image"}),
+              ElementsAre(HasSubstr("podman run: by nvidia.com/gpu= it sees GPUs")));
+  EXPECT_THAT(warned({"podman", "run", "--rm", "-e", "NVIDIA_VISIBLE_DEVICES=all", "image"}),
+              ElementsAre(HasSubstr("by NVIDIA_VISIBLE_DEVICES= it sees")));
+  EXPECT_THAT(warned({"podman", "run", "--device", "nvidia.com/gpu=all", "-e",
+                      "CUDA_VISIBLE_DEVICES", "image", "python", "train.py", "-d"}),
+              IsEmpty());
+  for (const char* const detached : {"-d", "-itd", "--detach"}) {
+    EXPECT_THAT(warned({"docker", "run", "--rm", detached, "-e", "BERTH_JOB_KEY", "image"}),
+                ElementsAre(HasSubstr("docker run: -d: the job ends at once")));
+  }
+  EXPECT_THAT(warned({"docker", "run", "-e", "BERTH_JOB_KEY", "image", "tool", "-d"}), IsEmpty());
+  EXPECT_THAT(warned({"podman", "run", "--rm", "image", "-d"}), IsEmpty());
+  EXPECT_THAT(warned({"apptainer", "exec", "--nv", "--cleanenv", "img.sif", "python", "t.py"}),
+              ElementsAre(HasSubstr("apptainer --cleanenv: it drops CUDA_VISIBLE_DEVICES")));
+  EXPECT_THAT(warned({"apptainer", "exec", "--nv", "img.sif", "python", "t.py"}), IsEmpty());
   EXPECT_THAT(warned({"podman", "run", "image"}), IsEmpty());
 }
 
