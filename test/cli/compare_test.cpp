@@ -61,6 +61,13 @@ TEST_F(Compare, LooksForTheFoldersOfItsFilesFirst) {
   EXPECT_THAT(file.err, HasSubstr("t.csv/x.csv: Not a directory"));
 }
 
+TEST_F(Compare, WritesItsPageUnderNoNameOfAPicture) {
+  const Ran ran = compare({"--policies", "fifo", "--report", scratch_ / "waits.png"});
+  EXPECT_NE(ran.exit_code, 0);
+  EXPECT_THAT(ran.err, HasSubstr("waits.png: is a page of HTML; name it waits.html"));
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "waits.png"));
+}
+
 TEST_F(Compare, SaysHowManyJobsEachPolicyEnded) {
   trace_ = scratch_.write("big.csv", std::string(kCompared) + "4,5,3,1,d,10,1\n");
   const Ran ran = compare({"--policies", "fifo,sjf"});

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
@@ -204,6 +205,16 @@ nlohmann::ordered_json json_of(const Experiment& experiment, const sim::PageRun&
   return sim::summary_json(run.names, run.metrics, run.groups);
 }
 
+/// A page under the name of a picture is opened by the wrong program, or by none.
+Expected<void> check_page(const std::string& path) {
+  constexpr auto kPictures = std::to_array<std::string_view>({".png", ".pdf", ".svg", ".csv"});
+  const std::filesystem::path name(path);
+  if (std::ranges::find(kPictures, name.extension().string()) == kPictures.end()) return {};
+  return fail(ErrorCode::InvalidArgument,
+              "--report " + path + ": is a page of HTML; name it " + name.stem().string() +
+                  ".html, where each figure has links to its SVG and CSV");
+}
+
 Expected<void> check_files(const ReplayArguments& arguments, const Outputs& outputs) {
   std::vector<NamedFile> inputs = inputs_of(arguments.trace, arguments.how);
   inputs.insert(inputs.end(), {{"the cluster", arguments.cluster},
@@ -218,6 +229,7 @@ Expected<void> check_files(const ReplayArguments& arguments, const Outputs& outp
                                                  {"--summary", outputs.summary},
                                                  {"--timeline", outputs.timeline},
                                                  {"--report", outputs.report}});
+  if (auto page = check_page(outputs.report); !page) return page;
   return check_apart(inputs, written);
 }
 
