@@ -353,6 +353,22 @@ TEST_F(SlurmCommands, ScontrolHoldsAndReleasesByNameAndWhatIsDoneAlreadyIsNoErro
          "JobHeldUser\nJobHeldAdmin\n");
 }
 
+TEST_F(SlurmCommands, ScontrolChangesOfAnArrayTheTasksThatItCan) {
+  expect(
+      "sbatch -Q -a 1-3%1 -o /dev/null --wrap='sleep 1000'; until [ \"$(squeue -h -j 1_1 -o %t)\" "
+      "= R ];"
+      "do sleep 0.05; done; scontrol hold 1 && squeue -h -t PD -o '%K %r'",
+      "2-3%1 JobHeldUser\n");
+  expect("scontrol release 1 && squeue -h -t PD -o '%K %r'", "2-3%1 JobArrayTaskLimit\n");
+  expect("scontrol hold 1_1 2>&1", "is running, only a job that waits can be held for job 1_1\n",
+         1);
+  expect("scontrol update JobId=1 TimeLimit=5 2>&1; squeue -h -t PD -o '%K %l'",
+         "1_1: is running, only a job that waits to start can be changed\n1_2-3: No error\n"
+         "2-3%1 5:00\n");
+  expect("scontrol resume 1_2 2>&1", "Job is pending execution for job 1_2\n", 1);
+  expect("scontrol resume 1 2>&1 | tail -1", "1_2-3: Job is pending execution\n");
+}
+
 TEST_F(SlurmCommands, ScontrolUpdateChangesALimitByMinutes) {
   expect(
       "sbatch -Q -H -t 10 -o /dev/null --wrap=true; scontrol update JobId=1 TimeLimit=+5;"

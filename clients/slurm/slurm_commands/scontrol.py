@@ -260,7 +260,8 @@ def chosen_by(words):
                             "id specified" % text) from None
 
 
-def each(verb, words, change):
+def each(verb, words, change, which=list):
+    """`which`: of an array the tasks that the verb is for."""
     if not words:
         raise Usage("too few arguments for keyword:%s" % verb)
     code = 0
@@ -268,16 +269,39 @@ def each(verb, words, change):
         if not chosen:
             print("Job/step already completing or completed for job %s" % text, file=sys.stderr)
             code = 1
-        for job in chosen:
-            try:
-                change(job)
-            except berth.Error as error:
-                why = re.sub(r"^job \S+: ", "", str(error))
-                if "belongs to" in why:
-                    why = "Access/permission denied"
-                print("%s for job %s" % (why, text), file=sys.stderr)
-                code = 1
+        outcomes = {}  # the jobs by why they were refused, "" of those that were not
+        for job in which(chosen):
+            outcomes.setdefault(refusal(change, job), []).append(job)
+        code = max(code, say_refused(text, outcomes))
     return code
+
+
+def refusal(change, job):
+    try:
+        change(job)
+    except berth.Error as error:
+        why = re.sub(r"^job \S+: ", "", str(error))
+        return "Access/permission denied" if "belongs to" in why else why
+    return ""
+
+
+def say_refused(text, outcomes):
+    """Where only some tasks of an array were refused, a line for each kind, as Slurm's."""
+    if not any(outcomes):
+        return 0
+    if len(outcomes) == 1:
+        print("%s for job %s" % (next(iter(outcomes)), text), file=sys.stderr)
+        return 1
+    from .squeue import ranges
+    for why, found in outcomes.items():
+        print("%d_%s: %s" % (found[0].base, ranges(sorted(job.task for job in found)),
+                             why or "No error"), file=sys.stderr)
+    return 1
+
+
+def that_wait(chosen):
+    """As Slurm, which holds and releases what waits of an array; where all run, all are refused."""
+    return [job for job in chosen if job.is_pending] or chosen
 
 
 def hold(job):
@@ -289,6 +313,14 @@ def hold(job):
 def release(job):
     if job.is_held or not job.is_pending:
         berth.request("POST", "/v1/jobs/%s/release" % job.handle)
+
+
+def stop_or_go_on(verb):
+    def ask(job):
+        if job.is_pending:
+            raise berth.Error("Job is pending execution")
+        berth.request("POST", "/v1/jobs/%s/%s" % (job.handle, verb))
+    return ask
 
 
 def again(words):
@@ -414,12 +446,11 @@ def command(words, options):
     if verb == "ping":
         return ping()
     if verb in ("hold", "uhold", "holdu"):
-        return each(verb, rest, hold)
+        return each(verb, rest, hold, that_wait)
     if verb == "release":
-        return each(verb, rest, release)
-    if verb == "suspend" or verb == "resume":
-        return each(verb, rest,
-                    lambda job: berth.request("POST", "/v1/jobs/%s/%s" % (job.handle, verb)))
+        return each(verb, rest, release, that_wait)
+    if verb in ("suspend", "resume"):
+        return each(verb, rest, stop_or_go_on(verb))
     if verb == "update":
         return update(rest)
     if verb == "requeue":
