@@ -202,6 +202,25 @@ TEST_F(SlurmQueries, HeldTasksOfAnArrayAreARowOfTheirOwn) {
       "3-4%1 JobHeldUser\n");
 }
 
+TEST_F(SlurmQueries, ReservationsAreSlurmsAndOpenForTheirUsers) {
+  expect("scontrol show reservation; sinfo -T",
+         "No reservations in the system\nNo reservations in the system\n");
+  expect(
+      "berth reserve --gpu 0 --user nobody --from +1h --for 26h --reason demo >/dev/null;"
+      "berth reserve --gpu 1 --user $(id -un) --for 1h >/dev/null; scontrol -o show reservation 1 |"
+      "grep -o 'Duration=[^ ]*\\|Users=[^ ]*\\|State=[^ ]*\\|TRES=[^ ]*\\|Comment=.*'",
+      "Duration=1-02:00:00\nTRES=gres/gpu=1\nUsers=nobody\nState=INACTIVE\nComment=GPU 0: demo\n");
+  expect("sinfo -h -T | while read n s b e d h; do echo $n $s $d; done",
+         "2 ACTIVE 01:00:00\n1 INACTIVE 1-02:00:00\n");
+  expect("scontrol show reservation=7", "Reservation 7 not found\n", 1);
+  expect("sbatch -H --reservation=2 --wrap=true 2>&1; squeue -h -R 2 -o '%i %v'; squeue -h -R 1",
+         "Submitted batch job 1\n1 2\n");
+  expect("sbatch --reservation=2,1 --wrap=true 2>&1",
+         "sbatch: error: Batch job submission failed: Access denied to requested reservation\n", 1);
+  expect("srun --reservation=lab true 2>&1",
+         "srun: error: Unable to allocate resources: Requested reservation is invalid\n", 1);
+}
+
 TEST_F(SlurmQueries, ADependentOfAFailedJobHasSlurmsReason) {
   expect(
       "sbatch -Q -H -o /dev/null --wrap='exit 1'; sbatch -Q -d afterok:1 -o /dev/null "

@@ -203,6 +203,10 @@ class Job:
         return self.asked.get("qos") or QOS
 
     @property
+    def reservation(self):
+        return self.asked.get("reservation") or ""
+
+    @property
     def tasks(self):
         return int(self.asked.get("ntasks") or 1)
 
@@ -361,14 +365,18 @@ def matches(job, wanted):
 
 
 def is_chosen(job, options):
-    """By the filters that squeue, sacct and scancel have alike. No job has a reservation, a
-    licence, a wckey or a constraint; every partition is this one, by whatever name."""
+    """By the filters that squeue, sacct and scancel have alike. No job has a licence, a wckey
+    or a constraint; every partition is this one, by whatever name."""
     for name, value in (("account", "account"), ("accounts", "account"), ("qos", "qos")):
         names = [word.lower() for word in listed(options, name)]
         if names and getattr(job, value).lower() not in names:
             return False
-    if any(name in options for name in ("reservation", "licenses", "wckey", "wckeys",
-                                        "constraints", "associations")):
+    if "reservation" in options:
+        own = [name for name in job.reservation.split(",") if name]
+        if not set(own) & set(listed(options, "reservation")):
+            return False
+    if any(name in options for name in ("licenses", "wckey", "wckeys", "constraints",
+                                        "associations")):
         return False
     return "nodelist" not in options or job.where in hosts.names(options["nodelist"])
 

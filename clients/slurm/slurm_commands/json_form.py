@@ -4,7 +4,7 @@ is YAML as well."""
 import json
 import os
 
-from . import jobs, requeue
+from . import jobs, requeue, reservations
 
 META = {"plugin": {"type": "openapi/v0.0.38", "name": "Slurm OpenAPI v0.0.38"},
         "Slurm": {"version": {"major": 22, "micro": 8, "minor": 5}, "release": "22.05.8"}}
@@ -43,7 +43,7 @@ JOB = {
     "node_count": 1, "nodes": lambda j: j.where, "partition": jobs.PARTITION,
     "priority": lambda j: j.data.get("priority") or 0, "qos": lambda j: j.qos,
     "requeue": requeue.is_possible, "required_nodes": "", "restart_cnt": lambda j: j.restarts,
-    "resv_name": "", "standard_error": lambda j: j.errors, "standard_input": lambda j: j.input,
+    "resv_name": lambda j: j.reservation, "standard_error": lambda j: j.errors, "standard_input": lambda j: j.input,
     "standard_output": lambda j: j.output, "start_time": lambda j: whole(j.started or j.predicted),
     "state_description": "", "state_reason": lambda j: j.reason,
     "submit_time": lambda j: whole(j.data.get("submitted_at")), "suspend_time": 0,
@@ -64,6 +64,14 @@ NODE = {
     "real_memory": lambda n: n.mib, "reason": "", "slurmd_version": "22.05.8", "sockets": 1,
     "state": lambda n: n.state, "state_flags": [], "temporary_disk": 0, "threads": 1,
     "tres": lambda n: n.tres, "tres_used": lambda n: n.used_tres, "weight": 1,
+}
+RESERVATION = {
+    "accounts": "", "burst_buffer": "", "core_count": 0, "core_spec_cnt": 0,
+    "end_time": lambda r: whole(r["until_at"]), "features": "", "flags": ["IGNORE_JOBS"],
+    "groups": "", "licenses": "", "max_start_delay": 0, "name": reservations.name, "node_count": 1,
+    "node_list": jobs.HOST, "partition": "", "purge_completed": {"time": 0},
+    "start_time": lambda r: whole(r["from_at"]), "watts": 0, "tres": reservations.tres,
+    "users": lambda r: ",".join(r["users"]),
 }
 
 
@@ -113,7 +121,8 @@ RECORD = {
     "nodes": lambda j: j.where or "None assigned", "partition": jobs.PARTITION,
     "priority": lambda j: j.data.get("priority") or 0, "qos": lambda j: j.qos,
     "required": lambda j: {"CPUs": j.cpus, "memory": j.mib},
-    "reservation": {"id": 0, "name": 0},
+    "reservation": lambda j: {"id": int(j.reservation.split(",")[0] or 0),
+                              "name": j.reservation or 0},
     "state": lambda j: {"current": j.state, "reason": j.reason}, "steps": steps_of,
     "time": lambda j: {**times_of(j), "submission": whole(j.data.get("submitted_at")),
                        "eligible": whole(j.data.get("submitted_at")),
@@ -140,6 +149,10 @@ def show_jobs(rows):
 
 def show_nodes(rows):
     return show("nodes", NODE, rows)
+
+
+def show_reservations(rows):
+    return show("reservations", RESERVATION, rows)
 
 
 def show_records(rows):

@@ -19,6 +19,7 @@ AWAY_OF = {
     "sacct": "sacct: error: Problem talking to the database: Connection refused",
     "job": "slurm_load_jobs error: " + AWAY, "jobid": "slurm_load_jobs error: " + AWAY,
     "node": "slurm_load_node error: " + AWAY,
+    "reservation": "slurm_load_reservations error: " + AWAY,
     "partition": "slurm_load_partitions error: " + AWAY,
 }
 

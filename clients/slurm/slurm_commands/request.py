@@ -100,7 +100,7 @@ qos= q
 quiet Q
 reboot | refused nothing restarts the machine
 requeue | quiet
-reservation= | warns there are no reservations
+reservation=
 signal=
 sockets-per-node= | quiet
 spread-job | quiet
@@ -566,6 +566,9 @@ def program_words(options):
 def body(command, options, name):
     """Keys of POST /v1/jobs but `command`."""
     options = settled(command, options)
+    if options.get("reservation"):
+        from . import reservations
+        reservations.check(command, options["reservation"])
     directory = os.path.normpath(os.path.join(here(command), options.get("chdir", "")))
     count, kind, vram = gpus(command, options)
     told = variables(command, options, name, directory, "array" in options)

@@ -189,7 +189,8 @@ def shell_words(options, name, tasks, script):
     errors = files["StdErr"] if files["StdErr"] != files["StdOut"] else ""
     out = files["StdOut"] if files["StdOut"] != "/dev/null" else ""
     is_berths = not mode
-    noted = {key: options[key] for key in ("partition", "account", "qos") if key in options}
+    noted = {key: options[key] for key in ("partition", "account", "qos", "reservation")
+             if key in options}
     noted.update({key: value for key, value in (
         ("ntasks", tasks if tasks > 1 else None),
         ("mem-per-cpu", request.mebibytes(options.get("mem-per-cpu", "0"))),

@@ -22,14 +22,13 @@ yaml
 hide""")
 
 
-NOTHING = {"reservation": "No reservations in the system",
-           "license": "No licenses configured in Slurm."}
+NOTHING = {"license": "No licenses configured in Slurm."}
 # What berth cannot do, and what to do instead.
 REFUSED = {
     "requeuehold": "berth has no held requeue; use `scontrol requeue`, or scancel and submit held",
     "notify": "berth has no way to write into a job's output",
-    "reboot": "berth does not reboot the machine", "create": "berth has no reservations of Slurm's",
-    "delete": "berth has no reservations of Slurm's",
+    "reboot": "berth does not reboot the machine", "create": "an operator reserves GPUs with `berth reserve`",
+    "delete": "an operator ends reservations with `berth unreserve`",
     "reconfigure": "berth.toml is read by berthd; ask its administrator",
     "shutdown": "berthd is a service of the machine's; ask its administrator",
     "takeover": "there is one berthd, and no backup of it",
@@ -148,6 +147,7 @@ def text_of(job):
         "   Socks/Node=* NtasksPerN:B:S:C=0:0:*:* CoreSpec=*",
         "   MinCPUsNode=%d MinMemory%s=%s MinTmpDiskNode=0" % (job.cpus, *job.least_memory),
         "   Features=(null) DelayBoot=00:00:00",
+    ] + (["   Reservation=%s" % job.reservation] if job.reservation else []) + [
         "   OverSubscribe=OK Contiguous=0 Licenses=(null) Network=(null)",
         "   Command=%s" % (job.command or "(null)"),
         "   WorkDir=%s" % job.directory,
@@ -233,6 +233,9 @@ def show(words, options):
         return say(node_text(), options)
     if what.rstrip("s") == "partition":
         return say(partition_text(), options)
+    if what and "reservations".startswith(what) or what == "reservationname":
+        from . import reservations
+        return reservations.show(words[1:2], options)
     if what.rstrip("s") in NOTHING:
         print(NOTHING[what.rstrip("s")])
         return 0

@@ -174,8 +174,8 @@ def run(arguments):
     if "format" not in options and "Format" not in options and "list-reasons" not in options:
         tables.from_environment("sinfo", options, {"FORMAT": "format"})
     if "reservation" in options:
-        print("No reservations in the system")
-        return 0
+        from . import reservations
+        return reservations.show_table(options)
     if "json" in options or "yaml" in options:
         from . import json_form
         return json_form.show_nodes([Node()])

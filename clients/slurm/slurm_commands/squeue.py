@@ -75,7 +75,7 @@ COLUMNS = (
     ("s", "selectjobinfo", "", ""),
     ("t", "statecompact", "ST", lambda j: j.code),
     ("u", "username", "USER", lambda j: j.user),
-    ("v", "reservation", "RESERVATION", "(null)"),
+    ("v", "reservation", "RESERVATION", lambda j: j.reservation or "(null)"),
     ("w", "wckey", "WCKEY", "(null)"),
     ("x", "excnodes", "EXC_NODES", ""),
     ("y", "nice", "NICE", "0"),
