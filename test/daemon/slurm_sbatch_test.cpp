@@ -135,6 +135,26 @@ TEST_F(SbatchOfSlurm, WhatIsNotHonouredIsNamed) {
   expect_error("sbatch het.sh", "error: #SBATCH hetjob: a job of several components");
 }
 
+TEST_F(SbatchOfSlurm, WhereAFileCannotBeWrittenIsSaidAtOnceAndAfterwards) {
+  const std::string here = rig_.folder().path().string();
+  const std::string late = "; the job fails if that is so 10 s after its start\n";
+  EXPECT_EQ(
+      bash("sbatch -Q -H -o logs/%A_%a.out -e logs/%j.err --wrap=true").err,
+      "sbatch: warning: --output=logs/%A_%a.out: the folder " + here + "/logs is not there" + late);
+  EXPECT_EQ(bash("sbatch -Q -H -o /dev/null -e new/%j/e --wrap=true").err,
+            "sbatch: warning: --error=new/%j/e: the folder " + here + "/new is not there" + late);
+  EXPECT_EQ(bash("mkdir there; for file in there/%j %j/out there/%j/%x %%/x; do [ $file != %%/x ] "
+                 "|| mkdir %; sbatch -Q -H -o $file --wrap=true; done")
+                .err,
+            "");
+  expect_error("sbatch -Q -H -o there --wrap=true", "there is a folder; the job fails if that is");
+  expect_error("sbatch -Q -H -o script/out --wrap=true", "/script is no folder; the job fails if");
+  expect(
+      "sbatch -Q -W -o there --wrap=true 2>/dev/null; squeue -h -t F -o '%t %r';"
+      "sacct -n -X -P -s F -o ExitCode,SystemComment | sed \"s:$PWD/::\"",
+      "F JobLaunchFailure\n0:53|output file 'there': Is a directory\n");
+}
+
 TEST_F(SbatchOfSlurm, TheEnvironmentRanksBetweenTheScriptAndTheCommandLine) {
   rig_.folder().write("own.sh", "#!/bin/sh\n#SBATCH -t 5 -J script --mem=4G\n");
   expect(

@@ -16,6 +16,7 @@ PARTITION, ACCOUNT, QOS, CLUSTER = "berth", "berth", "normal", "berth"
 HOST = socket.gethostname().split(".")[0]
 LAST_SIGNAL = 64
 LARGEST_ARRAY = 4096  # tasks; berthd refuses more
+BERTHS_FAILURE = 125  # the exit code of a job that berth could not start
 RECENT = 300  # squeue knows ended jobs for so many seconds, as Slurm's MinJobAge has it
 
 STATES = {
@@ -287,6 +288,17 @@ class Job:
                         for wait in waits) or "(null)"
 
     @property
+    def is_failed_launch(self):
+        """As where its output file could not be opened: it never ran, and berth says why."""
+        return (self.data["state"] == "failed" and not self.started
+                and self.data.get("exit_code") == BERTHS_FAILURE and bool(self.data.get("note")))
+
+    @property
+    def launch_fault(self):
+        """Why, in berth's words, for Slurm's field of what the system has to say."""
+        return self.data["note"] if self.is_failed_launch else ""
+
+    @property
     def reason(self):
         state = self.data["state"]
         if self.is_held:
@@ -301,6 +313,8 @@ class Job:
             return "Resources"
         if (self.data.get("note") or "").startswith("never started: "):  # cancelled for that
             return "DependencyNeverSatisfied"
+        if self.is_failed_launch:
+            return "JobLaunchFailure"
         return {"failed": "NonZeroExitCode", "timeout": "TimeLimit", "oom": "OutOfMemory"}.get(
             state, "None")
 
@@ -322,7 +336,7 @@ class Job:
             return "0:0"
         if self.data["state"] == "oom":
             return "0:125"
-        return exit_text(code)
+        return "0:53" if self.is_failed_launch else exit_text(code)
 
     def tres_by_count(self):
         """In the order that scontrol and squeue have; sacct's is another."""

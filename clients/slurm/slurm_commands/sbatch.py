@@ -7,7 +7,7 @@ import time
 
 import berth
 
-from . import jobs, processes, request, requeue
+from . import jobs, output_files, processes, request, requeue
 from .options import Usage
 
 LARGEST = 120_000  # bytes of a script: it is an argument of the job's command
@@ -225,6 +225,12 @@ def shell_pattern(text):
     return "".join(letters) + ":" + form if text else ""
 
 
+def warn_of_files(options, name, directory):
+    asked = [("--%s=%s" % (option, options[option]), request.pattern(options[option], name))
+             for option in ("output", "error") if options.get(option)]
+    output_files.warn(directory, asked or [("the output", "slurm-%j.out")])
+
+
 def print_start(answer, body):
     """As berth predicts it; one that has no start, such as one that is held, is not begun."""
     start = time.time() if answer["admitted_now"] else answer.get("predicted_start_at")
@@ -248,6 +254,7 @@ def run(arguments):
     name = options.get("job-name", name)
     body = request.body("sbatch", options, name)
     tasks = request.tasks("sbatch", options)
+    warn_of_files(options, name, body["directory"])
     words, output = shell_words(options, name, tasks, (text, path, rest))
     if output:
         body["output"] = output

@@ -27,7 +27,8 @@ NOTHING = {"license": "No licenses configured in Slurm."}
 REFUSED = {
     "requeuehold": "berth has no held requeue; use `scontrol requeue`, or scancel and submit held",
     "notify": "berth has no way to write into a job's output",
-    "reboot": "berth does not reboot the machine", "create": "an operator reserves GPUs with `berth reserve`",
+    "reboot": "berth does not reboot the machine",
+    "create": "an operator reserves GPUs with `berth reserve`",
     "delete": "an operator ends reservations with `berth unreserve`",
     "reconfigure": "berth.toml is read by berthd; ask its administrator",
     "shutdown": "berthd is a service of the machine's; ask its administrator",
@@ -151,7 +152,8 @@ def text_of(job):
         "   OverSubscribe=OK Contiguous=0 Licenses=(null) Network=(null)",
         "   Command=%s" % (job.command or "(null)"),
         "   WorkDir=%s" % job.directory,
-    ] + (["   Comment=%s " % job.data["comment"]] if job.data.get("comment") else []) + [
+    ] + (["   Comment=%s " % job.data["comment"]] if job.data.get("comment") else []) + (
+        ["   SystemComment=%s " % job.launch_fault] if job.launch_fault else []) + [
         "   StdErr=%s" % job.errors, "   StdIn=%s" % job.input, "   StdOut=%s" % job.output,
         "   Power=",
     ]

@@ -115,7 +115,7 @@ COLUMNS = (
         0, (j.data.get("started_at") or time.time()) - (j.data.get("submitted_at") or 0))))),
     ("", "allocnodes", "ALLOC_NODES", jobs.HOST), ("", "allocsid", "ALLOC_SID", "0"),
     ("", "associd", "ASSOC_ID", "0"), ("", "admin_comment", "ADMIN_COMMENT", "(null)"),
-    ("", "system_comment", "SYSTEM_COMMENT", "(null)"),
+    ("", "system_comment", "SYSTEM_COMMENT", lambda j: j.launch_fault or "(null)"),
     ("", "batchflag", "BATCH_FLAG", lambda j: str(int(j.is_batch))),
     ("", "boardspernode", "BOARDS_PER_NODE", "0"), ("", "burstbuffer", "BURST_BUFFER", "(null)"),
     ("", "burstbufferstate", "BURST_BUFFER_STATE", "(null)"),
