@@ -155,6 +155,15 @@ TEST_F(SbatchOfSlurm, WhereAFileCannotBeWrittenIsSaidAtOnceAndAfterwards) {
       "F JobLaunchFailure\n0:53|output file 'there': Is a directory\n");
 }
 
+TEST_F(SbatchOfSlurm, SeveralComponentsAreRefusedByEachCommand) {
+  const std::string why = "error: ':': a job of several components is not supported; ";
+  expect_error("sbatch -n1 : -n1 --wrap=true", "sbatch: " + why + "submit them one by one\n");
+  expect_error("salloc -n1 : -n1 true", "salloc: " + why + "ask at once for what all of them need");
+  expect_error("srun --gres=gpu:1 : --gres=gpu:1 true", "srun: " + why + "run them one by one");
+  expect_error("srun true : -n1 true", "srun: " + why + "run them one by one");
+  expect("srun echo a:b ::; squeue -h -t all -o %i", "a:b ::\n1\n");
+}
+
 TEST_F(SbatchOfSlurm, TheEnvironmentRanksBetweenTheScriptAndTheCommandLine) {
   rig_.folder().write("own.sh", "#!/bin/sh\n#SBATCH -t 5 -J script --mem=4G\n");
   expect(

@@ -238,6 +238,17 @@ def check_nodes(command, text):
              "tasks and GPUs, is given once" % text)
 
 
+# What to do instead of a heterogeneous job.
+APART = {"sbatch": "submit them one by one",
+         "srun": "run them one by one, or side by side as steps of a job (&)",
+         "salloc": "ask at once for what all of them need"}
+
+
+def refuse_components(command, typed):
+    raise Usage("%s: error: %s: a job of several components is not supported; %s"
+                % (command, typed, APART[command]))
+
+
 def directives(command, text):
     """The options of `#SBATCH` and `#BERTH` lines, up to the first command."""
     reader, options = table(command), {}
@@ -252,8 +263,7 @@ def directives(command, text):
         except ValueError as error:
             raise Usage("%s: error: %s: %s" % (command, line, error)) from None
         if words[:1] in (["hetjob"], ["packjob"]):
-            raise Usage("%s: error: %s: a job of several components is not supported; submit them "
-                        "one by one" % (command, line))
+            refuse_components(command, line)
         found, rest = reader.read(words)
         if rest:
             raise Usage("%s: error: Invalid directive found in batch script: %s\n%s: error: it is "

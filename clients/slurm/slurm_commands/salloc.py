@@ -7,6 +7,8 @@ from .options import Usage
 
 def run(arguments):
     options, words = request.table("salloc").read(arguments, stop_at_command=True)
+    if ":" in words[:1]:
+        request.refuse_components("salloc", "':'")
     if "no-shell" in options:
         raise Usage("salloc: error: --no-shell is not supported, as a job lasts as long as its "
                     "command; use sbatch --wrap='sleep infinity', then srun --jobid --overlap")

@@ -244,8 +244,7 @@ def print_start(answer, body):
 def run(arguments):
     options, words = request.table("sbatch").read(arguments, stop_at_command=True)
     if ":" in words[:1]:
-        raise Usage("sbatch: error: ':': a job of several components is not supported; submit them "
-                    "one by one")
+        request.refuse_components("sbatch", "':'")
     text, path, rest = script_of(options, words)
     name = "wrap" if "wrap" in options else os.path.basename(path or "sbatch")
     check(text)

@@ -28,6 +28,8 @@ def run(arguments):
     options, words = request.table("srun").read(arguments, stop_at_command=True)
     if not words:
         raise Usage("srun: fatal: No command given to execute.")
+    if ":" in words:  # also behind a command, as Slurm takes it
+        request.refuse_components("srun", "':'")
     for name, instead in UNSUPPORTED.items():
         if name in options:
             raise Usage("srun: error: --%s is not supported; %s" % (name, instead))
