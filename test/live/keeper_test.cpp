@@ -243,7 +243,7 @@ TEST_F(KeeperTest, WhoWantedToCancelAJobThatEndedFirstIsNotHowItEnded) {
   EXPECT_EQ((*keeper.store().attempts(id))[0].end->note, "");
 }
 
-TEST_F(KeeperTest, TheAttemptOfAJobThatEndsWhileItIsSuspendedEndsWithIt) {
+TEST_F(KeeperTest, TheAttemptOfAJobThatEndsWhileItIsSuspendedEndedWhenItLeftItsGpus) {
   Keeper keeper = open();
   const JobId id = submit(keeper, 1, job());
   const Attempt attempt = keeper.engine().view().find(id)->attempt;
@@ -256,7 +256,7 @@ TEST_F(KeeperTest, TheAttemptOfAJobThatEndsWhileItIsSuspendedEndsWithIt) {
   ASSERT_EQ(attempts.size(), 1U);
   ASSERT_TRUE(attempts[0].end);
   EXPECT_EQ(attempts[0].end->outcome, Outcome::Cancelled);
-  EXPECT_EQ(attempts[0].end->at, at(5));
+  EXPECT_EQ(attempts[0].end->at, at(4));
 }
 
 TEST_F(KeeperTest, AnAttemptThatItsTimeLimitEndedEndedByThat) {
