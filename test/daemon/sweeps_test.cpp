@@ -101,7 +101,8 @@ TEST_F(Sweeps, AreMadeWiderAndNarrowerWhileTheyRun) {
       0);
   const auto waiting = [&] {
     std::size_t deferred = 0;
-    for (const Json& job : get("/v1/jobs?jobs=1")["jobs"]) {
+    const Json jobs = get("/v1/jobs?jobs=1")["jobs"];
+    for (const Json& job : jobs) {
       deferred += job["state"] == "deferred" ? 1U : 0U;
     }
     return deferred;

@@ -379,9 +379,13 @@ TEST(Options, DurationsAreThoseOfTheCommandLine) {
   constexpr auto kNoDuration =
       " is not a duration such as 90s, 30min, 1h30m, 2d, 1:30:00 or 1-12:00:00, above 0 and up to "
       "3650d";
-  for (const std::string text : {"soon", "-1s", "0s", "1ns", "10y"}) {
+  for (const auto& [text, hint] : {std::pair<std::string, std::string>{"soon", ""},
+                                   {"-1s", ""},
+                                   {"0s", ""},
+                                   {"1ns", "; 'ns' is no unit: ms, s, min, h, d or w"},
+                                   {"10y", "; 'y' is no unit: ms, s, min, h, d or w"}}) {
     EXPECT_EQ(config_refusal("grace = \"" + text + "\""),
-              "berth.toml:1:9: grace: '" + text + "'" + kNoDuration);
+              "berth.toml:1:9: grace: '" + text + "'" + kNoDuration + hint);
   }
 }
 
