@@ -66,6 +66,8 @@ struct Conditions {
   bool requeue_on_gpu_failure = false;   ///< It runs again, elsewhere, if a GPU of its fails.
   Saving on_preempt = {};
   std::string comment = {};  ///< Of its user; nothing depends on it. "": none.
+  /// Its process was started by hand (Adopted): it is never suspended, moved or started again.
+  bool adopted = false;
 
   bool operator==(const Conditions&) const = default;
 };

@@ -186,12 +186,27 @@ struct SurplusAsked {
   JobId job;
   Attempt attempt;
 };
+/// What a process that is to be adopted holds on a GPU, as foreign use so far, and its charge.
+struct AdoptedShare {
+  GpuId gpu;
+  Bytes held{0};
+  Bytes charge{0};  ///< As much at least.
+  Bytes rest{0};    ///< Foreign use there beside it, by the look that saw it.
+};
+/// A process that its user started by hand is a job from here on, which runs: where what it holds
+/// fits as its charge, beside what others were promised.
+struct Adopted {
+  JobId job;
+  JobSpec spec;
+  std::vector<AdoptedShare> shares;  ///< Ascending by GPU; as many as `spec` asks for.
+};
 struct Ticked {};  ///< Time passed: a wake-up, or no input.
 
-using Input = std::variant<Submitted, CancelAsked, HoldAsked, ReleaseAsked, Started, StartFailed,
-                           Exited, AttemptEnded, Released, Measured, GpuHealth, NodeHealth,
-                           Reported, Identified, Profiled, Configured, Weighed, Bounded, Ticked,
-                           SuspendAsked, SuspendFailed, ResumeFailed, Shrunk, Updated, Drained,
-                           GpuLost, Wired, Reserved, Unreserved, Estimated, SurplusAsked, Rooted>;
+using Input =
+    std::variant<Submitted, CancelAsked, HoldAsked, ReleaseAsked, Started, StartFailed, Exited,
+                 AttemptEnded, Released, Measured, GpuHealth, NodeHealth, Reported, Identified,
+                 Profiled, Configured, Weighed, Bounded, Ticked, SuspendAsked, SuspendFailed,
+                 ResumeFailed, Shrunk, Updated, Drained, GpuLost, Wired, Reserved, Unreserved,
+                 Estimated, SurplusAsked, Rooted, Adopted>;
 
 }  // namespace berth

@@ -174,6 +174,12 @@ inline bool has_idle_process(const Job& job) {
   return by_user || job.state == JobState::Suspended;
 }
 
+/// True if its user started its process by hand.
+inline bool is_adopted(const JobSpec& spec) {
+  const Conditions* const asked = spec.conditions.if_set();
+  return asked != nullptr && asked->adopted;
+}
+
 /// True if it saves its own state when it is preempted, and starts again with that.
 inline bool saves_itself(const Job& job) {
   const Conditions* const asked = job.spec.conditions.if_set();

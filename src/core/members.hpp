@@ -52,8 +52,11 @@ inline auto members(Conditions& v, codec::Before<3>) {
   return std::tie(v.after, v.begin, v.array, v.unique, v.requeue_on, v.requeues,
                   v.requeue_on_gpu_failure, v.on_preempt);
 }
-inline auto members(Conditions& v) {
+inline auto members(Conditions& v, codec::Before<6>) {
   return std::tuple_cat(members(v, codec::Before<3>()), std::tie(v.comment));
+}
+inline auto members(Conditions& v) {
+  return std::tuple_cat(members(v, codec::Before<6>()), std::tie(v.adopted));
 }
 inline auto members(JobSpec& v, codec::Before<2>) {
   return std::tie(v.user, v.request, v.duration_class, v.time_limit, v.estimate, v.vram_estimate,
@@ -170,6 +173,8 @@ inline auto members(AttemptEnded& v) {
   return std::tie(v.job, v.attempt, v.outcome, v.code, v.at, v.again_if_hurt);
 }
 inline auto members(SurplusAsked& v) { return std::tie(v.job, v.attempt); }
+inline auto members(AdoptedShare& v) { return std::tie(v.gpu, v.held, v.charge, v.rest); }
+inline auto members(Adopted& v) { return std::tie(v.job, v.spec, v.shares); }
 
 // Decisions.
 inline auto members(Start& v) {

@@ -116,14 +116,20 @@ bool Engine::grant(Job& job, const Start& start) {
   job.grant.role = start.role;
   job.grant.share = start.share;
   job.lease = later(now_, start.term);
+  job.rooted = 0;
+  if (state_.settings.suspends_in_place && is_kept(job))
+    job.home = home_of(state_.cluster, job.grant);
+  take_berth(job);
+  return true;
+}
+
+/// Requires: it has its grant and its lease, and both are written down nowhere yet.
+void Engine::take_berth(Job& job) {
   job.grant_number = ++state_.grants;
   state_.ledger.put(state_.cluster, job.grant);
   hold(job, 1);
   set_state(job, JobState::Starting);
   if (job.first_start == kNever) job.first_start = now_;
-  job.rooted = 0;
-  if (state_.settings.suspends_in_place && is_kept(job))
-    job.home = home_of(state_.cluster, job.grant);
   insert_ascending(state_.running, job.id);
   for (const Share& share : job.grant.shares) {
     insert_ascending(state_.tenants[share.gpu.value()], job.id);
@@ -131,7 +137,13 @@ bool Engine::grant(Job& job, const Start& start) {
   drop_holds(job.id);
   watch_time_limit(job);
   emit(EventKind::Granted, job.id);
-  return true;
+}
+
+/// Of a job that the step before did not know.
+void Engine::reject(Job& job, const std::string& why) {
+  effects_.list.push_back(Finished{job.id, Outcome::Rejected, 0, why, now_});
+  ended_[job.id] = {.outcome = Outcome::Rejected, .array = job.spec.conditions->array};
+  state_.jobs.erase(job.id);
 }
 
 /// Whose grant ends was beside those still there since the later of the two began. Each pair is
@@ -217,7 +229,7 @@ void Engine::change_limit(Job& job, Duration limit) {
 
 /// Policies rank by it.
 void Engine::change_suspending(Job& job, Suspending suspending) {
-  if (job.spec.suspending == suspending) return;
+  if (job.spec.suspending == suspending || is_adopted(job.spec)) return;
   job.spec.suspending = suspending;
   if (holds_berth(job.state)) return emit(EventKind::Changed, job.id);
   if (!is_waiting(job.state)) return;
@@ -231,6 +243,7 @@ void Engine::end_leases() {
     Job& job = state_.jobs.at(leases_.begin()->second);
     leases_.erase(leases_.begin());
     if (!is_running(job.state)) continue;
+    BERTH_ASSERT(!is_adopted(job.spec));
     if (!is_kept(job)) ++job.preemptions;
     stop(job, PreemptHow::Suspend, StopFor::LeaseEnd);
     emit(EventKind::Preempted, job.id);
@@ -271,8 +284,14 @@ void Engine::note_history(const Job& job) {
 }
 
 /// Its berth was released. One that is started again has its whole time limit again; one that is
-/// suspended goes on with what is left, and at its very limit would do so for no time at all.
+/// suspended goes on with what is left, and at its very limit would do so for no time at all. One
+/// that was adopted is not started again.
 void Engine::wait_again(Job& job, JobState state) {
+  if (is_adopted(job.spec)) {
+    set_state(job, JobState::Queued);
+    note_history(job);
+    return end(job);
+  }
   set_state(job, state);
   if (state == JobState::Queued) {
     job.ran_before = job.ran;

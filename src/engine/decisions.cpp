@@ -12,6 +12,7 @@ bool Engine::apply(const Start& start) {
   if (start.milli < GpuMilli(0) || start.milli > kWholeGpu) return false;
   if (start.share != ShareMode::TimeSlice && start.share != ShareMode::Mps) return false;
   if (is_running(job->state)) {
+    if (is_adopted(job->spec)) return start.placement == placement_of(job->grant);
     const bool is_lease = job->lease != kNever || start.term != kForever;
     const bool renews = is_lease && start.placement == placement_of(job->grant);
     if (renews) renew(*job, later(now_, start.term));
@@ -36,7 +37,7 @@ void Engine::renew(Job& job, Instant lease) {
 
 bool Engine::apply(const Preempt& preempt) {
   Job* const job = state_.jobs.find(preempt.job);
-  if (job == nullptr || !is_running(job->state)) return false;
+  if (job == nullptr || !is_running(job->state) || is_adopted(job->spec)) return false;
   ++job->preemptions;
   stop(*job, PreemptHow::Suspend, StopFor::Preemption);
   emit(EventKind::Preempted, job->id);
@@ -46,7 +47,7 @@ bool Engine::apply(const Preempt& preempt) {
 bool Engine::apply(const Migrate& migrate) {
   Job* const job = state_.jobs.find(migrate.job);
   if (job == nullptr || !is_well_formed(migrate.placement, *job)) return false;
-  if (!is_running(job->state)) return false;
+  if (!is_running(job->state) || is_adopted(job->spec)) return false;
   job->migrating = true;
   if (!is_kept(*job)) ++job->preemptions;  // it loses as much by a move
   stop(*job, PreemptHow::Suspend, StopFor::Migration);

@@ -169,6 +169,7 @@ class Engine {
   void on(const Updated& updated);
   void on(const Estimated& estimated);
   void on(const SurplusAsked& asked);
+  void on(const Adopted& adopted);
   void on(const Drained& drained);
   void on(const Reserved& reserved);
   void on(const Unreserved& unreserved);
@@ -211,6 +212,10 @@ class Engine {
   void order_own_jobs();
   void order_jobs_of(UserId user);
 
+  // Processes that were started by hand (adoption.cpp).
+  std::optional<std::string> why_not(const Job& job, const Adopted& adopted) const;
+  void disown(const Job& job);
+
   // When GPU memory runs out (relief.cpp).
   void relieve(GpuId gpu);
   void relieve(const std::vector<Share>& shares);
@@ -236,6 +241,8 @@ class Engine {
   // State changes that inputs and decisions share (accounting.cpp).
   Job* attempt(JobId id, Attempt attempt);
   bool grant(Job& job, const Start& start);
+  void take_berth(Job& job);
+  void reject(Job& job, const std::string& why);
   void release(Job& job);
   /// True if its processes are when it gives way: it is suspended then.
   bool is_kept(const Job& job) const { return state_.settings.can_suspend && !saves_itself(job); }

@@ -156,8 +156,9 @@ bool is_sane(const Job& job, Instant now) {
   const bool stops = job.state == JobState::Stopping || !leaves;
   const bool hurt = !job.hurt_by || (holds_berth(job.state) && is_sane(*job.hurt_by, now));
   const bool leased = holds_berth(job.state) || job.lease == kNever;
-  return times && counts && next && ends && stops && hurt && leased && is_amount(job.in_host) &&
-         is_sane(job.metrics);
+  const bool stays = !is_adopted(job.spec) || (holds_berth(job.state) && job.lease == kNever);
+  return times && counts && next && ends && stops && hurt && leased && stays &&
+         is_amount(job.in_host) && is_sane(job.metrics);
 }
 
 bool is_sane(const Grant& grant, const Request& request, const Cluster& cluster) {

@@ -48,15 +48,11 @@ bool is_spoiled(const Job& job, const AttemptEnded& ended) {
 void Engine::on(const Submitted& submitted) {
   if (submitted.job.value() == 0 || submitted.job > kLastJob) return;
   if (state_.jobs.find(submitted.job) != nullptr) return;
+  if (is_adopted(submitted.spec)) return;  // which is an input of its own
   Job& job = state_.jobs.insert(
       submitted.job,
       Job{.id = submitted.job, .spec = submitted.spec, .submitted = now_, .since = now_});
-  if (const auto why = impossible(job)) {
-    effects_.list.push_back(Finished{job.id, Outcome::Rejected, 0, *why, now_});
-    ended_[job.id] = {.outcome = Outcome::Rejected, .array = job.spec.conditions->array};
-    state_.jobs.erase(job.id);
-    return;
-  }
+  if (const auto why = impossible(job)) return reject(job, *why);
   make_sensible(job.spec);
   note_place(job);
   if (submitted.held) job.state = JobState::Held;
@@ -93,7 +89,7 @@ void Engine::on(const HoldAsked& asked) {
 /// A job that waits suspended already keeps its process and waits for its owner.
 void Engine::on(const SuspendAsked& asked) {
   Job* const job = state_.jobs.find(asked.job);
-  if (job == nullptr || job->ending) return;
+  if (job == nullptr || job->ending || is_adopted(job->spec)) return;
   if (job->state == JobState::Suspended) return wait_again(*job, JobState::Held);
   const bool is_suspended =
       job->state == JobState::Stopping && !job->ended && job->after_stop == JobState::Suspended;
@@ -177,12 +173,16 @@ void Engine::on(const StartFailed& failed) {
   Job* const job = attempt(failed.job, failed.attempt);
   const bool was_stopping = job != nullptr && job->state == JobState::Stopping;
   if (job == nullptr || (job->state != JobState::Starting && !was_stopping)) return;
-  if (!was_stopping && ++job->failed_starts >= state_.settings.max_failed_starts) {
+  const bool is_last =
+      !was_stopping &&
+      (++job->failed_starts >= state_.settings.max_failed_starts || is_adopted(job->spec));
+  if (is_last) {
     job->ending = true;
     job->outcome = Outcome::Failed;
   }
   note_end(*job, job->since);  // nothing ran, which counts as nothing
   const std::vector<Share> left = job->grant.shares;
+  if (is_adopted(job->spec)) disown(*job);
   release(*job);
   relieve(left);
   if (!job->ending) return wait_again(*job, JobState::Queued);
@@ -209,9 +209,11 @@ void Engine::on(const SuspendFailed& failed) {
 void Engine::on(const ResumeFailed& failed) {
   Job* const job = attempt(failed.job, failed.attempt);
   if (job == nullptr || job->state != JobState::Starting) return;
-  const bool is_last = ++job->failed_starts >= state_.settings.max_failed_starts;
+  const bool is_last =
+      ++job->failed_starts >= state_.settings.max_failed_starts && !is_adopted(job->spec);
   note_end(*job, job->since);  // it did not run, which counts as nothing
   const std::vector<Share> left = job->grant.shares;
+  if (is_adopted(job->spec)) disown(*job);
   release(*job);
   relieve(left);
   if (!is_last) return wait_again(*job, JobState::Suspended);

@@ -72,6 +72,7 @@ bool Engine::runs_again(const Job& job) const {
 
 /// Of one that was hurt: another job that did it is ended, foreign use may come again each time.
 bool Engine::may_run_again(const Job& job) {
+  if (is_adopted(job.spec)) return false;
   return (job.again_if_hurt && !by_foreign(job)) || job.retries_used < job.spec.retries;
 }
 

@@ -12,6 +12,8 @@ void Recorded::add(Instant now, std::span<const Input> inputs, const Effects& ef
   for (const Input& input : inputs) {
     if (const auto* const submitted = std::get_if<Submitted>(&input)) {
       jobs_[submitted->job].submit = now;
+    } else if (const auto* const adopted = std::get_if<Adopted>(&input)) {
+      jobs_[adopted->job].submit = now;
     } else if (const auto* const released = std::get_if<Released>(&input)) {
       jobs_[released->job].end = now;
     }

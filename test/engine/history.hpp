@@ -147,8 +147,21 @@ class History {
     return Started{job.id, job.attempt};
   }
 
+  /// What is foreign there, or some of it, becomes a job's.
+  Input adoption() {
+    const GpuId gpu = some_gpu();
+    const Bytes held(engine_.view().use().gpu(gpu).foreign.raw() / rng_.between(1, 2));
+    Adopted adopted{.job = JobId(++last_), .spec = {}, .shares = {}};
+    adopted.spec.user = UserId(static_cast<std::uint32_t>(rng_.between(1, 3)));
+    adopted.spec.request.gpu.count = GpuCount(1);
+    adopted.spec.request.gpu.vram = std::max(held, Bytes(1 << 30));
+    if (rng_.one_in(3)) adopted.spec.time_limit = seconds(rng_.between(1, 3000));
+    adopted.shares = {{gpu, held, adopted.spec.request.gpu.vram}};
+    return adopted;
+  }
+
   Input draw() {
-    switch (rng_.between(0, 12)) {
+    switch (rng_.between(0, 13)) {
       case 0:
         return CancelAsked{some_job()};
       case 1:
@@ -163,6 +176,8 @@ class History {
         return NodeHealth{NodeId(static_cast<std::uint32_t>(rng_.between(0, 2))), !rng_.one_in(3)};
       case 6:
         return change();
+      case 13:
+        return adoption();
       case 7:
       case 8:
       case 9:

@@ -124,12 +124,14 @@ std::vector<std::optional<Placement>> fill(const ClusterView& view,
   return places;
 }
 
+/// One that was adopted is where it is, whatever the policy had in mind when it came.
+bool may_leave(const Job& job) { return is_running(job.state) && !is_adopted(job.spec); }
+
 Decisions lead_to(const ClusterView& view, std::span<const Job* const> jobs,
                   std::span<const std::optional<Placement>> places) {
   Decisions decisions;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    if (!places[i] && is_running(jobs[i]->state))
-      decisions.list.push_back(Preempt{.job = jobs[i]->id});
+    if (!places[i] && may_leave(*jobs[i])) decisions.list.push_back(Preempt{.job = jobs[i]->id});
   }
   Starter starter(view);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
@@ -137,7 +139,7 @@ Decisions lead_to(const ClusterView& view, std::span<const Job* const> jobs,
     if (!places[i]) continue;
     if (is_waiting(job.state)) {
       starter.start_at(job, *places[i], decisions);
-    } else if (is_running(job.state) && placement_of(job.grant) != *places[i]) {
+    } else if (may_leave(job) && placement_of(job.grant) != *places[i]) {
       decisions.list.push_back(Migrate{.job = job.id, .placement = *places[i]});
     }
   }
