@@ -14,6 +14,7 @@
 
 #include "posix/keyring.hpp"
 #include "shim/proc.hpp"
+#include "shim/program/adoption.hpp"
 #include "shim/program/session.hpp"
 
 namespace berth::shim {
@@ -87,7 +88,12 @@ int serve() {
   if (!wait_for_daemon(spare.signals)) return 0;
   auto told = receive_order(kDaemon);
   if (!told) return refuse(told.error());
-  if (*told) Session(spare, std::move(**told)).run();
+  if (!*told) return 0;
+  if ((*told)->order.adopted) {
+    Adoption(spare, std::move(**told)).run();
+  } else {
+    Session(spare, std::move(**told)).run();
+  }
   return 0;
 }
 

@@ -35,7 +35,7 @@ template <class AnOrder>
 static auto after_words(AnOrder& v) {
   return std::tie(v.directory, v.user, v.group, v.groups, v.umask, v.log_cap, v.grace_millis,
                   v.cgroup, v.keeps_cgroup, v.attach, v.errors_apart, v.save_signal,
-                  v.save_grace_millis, v.output);
+                  v.save_grace_millis, v.output, v.adopted);
 }
 static auto members(Order& v) {
   return std::tuple_cat(before_words(v), std::tie(v.arguments, v.environment), after_words(v));
@@ -58,6 +58,9 @@ std::optional<std::string> flaw_of(const Order& order) {
       order.save_grace_millis < 0) {
     return "order: a signal to save of " + std::to_string(order.save_signal) + " with " +
            std::to_string(order.save_grace_millis) + " ms";
+  }
+  if (order.adopted && order.adopted->pid <= 1) {
+    return "order: adopts process " + std::to_string(order.adopted->pid) + ", the least is 2";
   }
   const bool cut = std::ranges::any_of(order.arguments, has_nul) ||
                    std::ranges::any_of(order.environment, has_nul) || has_nul(order.directory) ||

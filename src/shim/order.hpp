@@ -18,7 +18,7 @@
 namespace berth::shim {
 
 /// Version of order and events; a daemon only orders shims of its own build, so it must be equal.
-inline constexpr int kOrderFormat = 2;
+inline constexpr int kOrderFormat = 3;
 
 /// Where the input and output of an attended job go: `berth run` or `berth attach` listens there.
 struct Attach {
@@ -55,6 +55,8 @@ struct Order {
   std::int32_t save_signal = 0;        ///< Tells it to save its state; 0: it does not by itself.
   std::int64_t save_grace_millis = 0;  ///< From then to SIGTERM.
   std::string output = {};  ///< A file of the user's that its output also goes to; "" for none.
+  /// It runs already: this process of the user's, and nothing is started.
+  std::optional<Process> adopted = {};
 };
 
 /// The largest packet of an order; from there on it travels in a memfd.

@@ -78,6 +78,9 @@ void write_shim(const std::filesystem::path& folder) {
       shim::header_lines(JobId(42), Attempt(1), 1000) + shim::shim_line({.pid = 76, .start = 9}) +
           shim::go_line(process) + shim::exit_line(exit));
   put("order", 1, encode(some_order()));
+  shim::Order by_hand = some_order();
+  by_hand.adopted = process;
+  put("order-to-adopt", 1, encode(by_hand));
   put("started", 2, encode(shim::Event(shim::Started{process})));
   put("ended", 2, encode(shim::Event(shim::Ended{.exit = exit, .note = "log capped at 1 GiB"})));
   put("frames", 3,

@@ -30,7 +30,8 @@ Order full_order() {
       .errors_apart = true,
       .save_signal = 10,
       .save_grace_millis = 60'000,
-      .output = "logs/42.out"};
+      .output = "logs/42.out",
+      .adopted = Process{.pid = 4242, .start = 77}};
 }
 
 TEST(Order, ArrivesAsItWasSent) {
@@ -53,6 +54,7 @@ TEST(Order, ArrivesAsItWasSent) {
   EXPECT_EQ(got->save_grace_millis, sent.save_grace_millis);
   EXPECT_EQ(got->cgroup, sent.cgroup);
   EXPECT_EQ(got->output, sent.output);
+  EXPECT_EQ(got->adopted, sent.adopted);
   ASSERT_TRUE(got->attach);
   EXPECT_EQ(got->attach->socket, sent.attach->socket);
   EXPECT_EQ(got->attach->terminal, sent.attach->terminal);
@@ -87,7 +89,7 @@ TEST(Order, IsRefusedInAnotherFormat) {
   out.integer(kOrderFormat + 1);
   const auto order = decode_order(out.bytes());
   ASSERT_FALSE(order);
-  EXPECT_EQ(order.error().message, "order: format 3, this shim knows 2");
+  EXPECT_EQ(order.error().message, "order: format 4, this shim knows 3");
 }
 
 TEST(Order, IsRefusedWhereNoProcessCanBeMadeOfIt) {
@@ -100,6 +102,8 @@ TEST(Order, IsRefusedWhereNoProcessCanBeMadeOfIt) {
   EXPECT_EQ(message([](Order& order) { order.arguments.clear(); }), "order: no program");
   EXPECT_EQ(message([](Order& order) { order.grace_millis = -1; }),
             "order: a grace of -1 ms, the least is 0");
+  EXPECT_EQ(message([](Order& order) { order.adopted->pid = 1; }),
+            "order: adopts process 1, the least is 2");
   const std::string cut = "order: a word with a NUL within";
   EXPECT_EQ(message([](Order& order) { order.arguments[1].push_back('\0'); }), cut);
   EXPECT_EQ(message([](Order& order) { order.environment[1].push_back('\0'); }), cut);

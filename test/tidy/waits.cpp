@@ -108,6 +108,7 @@ constexpr auto kPermits = std::to_array<Permit>({
     {"src/posix/streams.hpp", "open", kAtStart},
     {"src/shim/main.cpp", "open", "/dev/null, before its order"},
     {"src/shim/proc.cpp", "open readlink", kProc},
+    {"src/shim/program/adoption.cpp", "poll", kNeverWaits},
     {"src/shim/program/client.cpp", "open unlink",
      "the request that berthd leaves beside the attempt file"},
     {"src/shim/program/client.cpp", "connect", kOwnProcess},

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <ctime>
 #include <set>
 #include <utility>
 
@@ -26,6 +27,28 @@ bool write_to(const std::string& path, std::string_view text) {
 }
 
 }  // namespace
+
+std::string ended_text(JobId job, EndedFor why) {
+  std::string_view cause;
+  switch (why) {
+    case EndedFor::Unsaid:
+      return "";
+    case EndedFor::Cancel:
+      break;
+    case EndedFor::TimeLimit:
+      cause = " DUE TO TIME LIMIT";
+      break;
+    case EndedFor::GpuMemory:
+      cause = " DUE TO GPU MEMORY THAT IT WAS NOT GRANTED";
+      break;
+  }
+  const time_t now = time(nullptr);
+  tm local{};
+  char at[32] = "";
+  if (localtime_r(&now, &local) != nullptr) strftime(at, sizeof at, "%FT%T", &local);
+  return "*** JOB " + std::to_string(job.value()) + " CANCELLED AT " + at + std::string(cause) +
+         " ***";
+}
 
 Ending::Ending(pid_t job, const Order& order)
     : tree_{.shim = getpid(), .process = job},

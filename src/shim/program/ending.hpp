@@ -17,6 +17,10 @@
 
 namespace berth::shim {
 
+/// In Slurm's words, as that is what people and their scripts look for in a log that ends suddenly.
+/// Returns: "" if there is nothing to say.
+std::string ended_text(JobId job, EndedFor why);
+
 class Ending {
  public:
   Ending(pid_t job, const Order& order);

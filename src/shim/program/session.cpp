@@ -10,7 +10,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 #include <utility>
 
 #include "shim/proc.hpp"
@@ -57,30 +56,6 @@ bool is_wanted() {
   if (sigpending(&waiting) != 0) return true;
   return std::ranges::none_of(kEnds,
                               [&](int signal) { return sigismember(&waiting, signal) == 1; });
-}
-
-/// In Slurm's words, as that is what people and their scripts look for in a log that ends suddenly.
-/// Returns: "" if there is nothing to say.
-std::string ended_text(JobId job, EndedFor why) {
-  std::string_view cause;
-  switch (why) {
-    case EndedFor::Unsaid:
-      return "";
-    case EndedFor::Cancel:
-      break;
-    case EndedFor::TimeLimit:
-      cause = " DUE TO TIME LIMIT";
-      break;
-    case EndedFor::GpuMemory:
-      cause = " DUE TO GPU MEMORY THAT IT WAS NOT GRANTED";
-      break;
-  }
-  const time_t now = time(nullptr);
-  tm local{};
-  char at[32] = "";
-  if (localtime_r(&now, &local) != nullptr) strftime(at, sizeof at, "%FT%T", &local);
-  return "*** JOB " + std::to_string(job.value()) + " CANCELLED AT " + at + std::string(cause) +
-         " ***";
 }
 
 }  // namespace

@@ -42,6 +42,14 @@ std::vector<Stat> all_processes() {
   return all;
 }
 
+/// A process that is killed once it is in the middle of its end gets no signal any more.
+bool is_ending(const Stat& stat) {
+  constexpr std::uint64_t kExiting = 4;  // PF_EXITING, of the flags in /proc/PID/stat
+  return (stat.flags & kExiting) != 0 || has_pending(stat.pid, SIGKILL);
+}
+
+}  // namespace
+
 /// Since it was seen its number may have become another's; a pidfd that is looked at once it is
 /// open stays the one's that it is.
 void send_to(const Stat& seen, int signal) {
@@ -51,14 +59,6 @@ void send_to(const Stat& seen, int signal) {
   if (!now || now->start != seen.start) return;
   syscall(SYS_pidfd_send_signal, pidfd.number(), signal, nullptr, 0);
 }
-
-/// A process that is killed once it is in the middle of its end gets no signal any more.
-bool is_ending(const Stat& stat) {
-  constexpr std::uint64_t kExiting = 4;  // PF_EXITING, of the flags in /proc/PID/stat
-  return (stat.flags & kExiting) != 0 || has_pending(stat.pid, SIGKILL);
-}
-
-}  // namespace
 
 std::vector<Stat> live_descendants(pid_t shim) {
   std::vector<Stat> all = all_processes();
@@ -74,6 +74,29 @@ std::vector<Stat> live_descendants(pid_t shim) {
       if (!has_exited(stat) && stat.pid != getpid()) found.push_back(stat);
     }
   }
+  return found;
+}
+
+std::vector<Stat> live_with_all_below(std::span<const Process> tops) {
+  std::vector<Stat> all = all_processes();
+  std::ranges::sort(all, {}, &Stat::parent);
+  std::set<pid_t> met;
+  std::vector<Stat> found;
+  const auto meet = [&](const Stat& stat) {
+    if (stat.pid != getpid() && met.insert(stat.pid).second) found.push_back(stat);
+  };
+  for (const Process& top : tops) {
+    const auto is_it = [&](const Stat& stat) {
+      return stat.pid == top.pid && stat.start == top.start;
+    };
+    const auto at = std::ranges::find_if(all, is_it);
+    if (at != all.end()) meet(*at);
+  }
+  for (std::size_t next = 0; next < found.size(); ++next) {
+    const pid_t parent = found[next].pid;
+    for (const Stat& stat : std::ranges::equal_range(all, parent, {}, &Stat::parent)) meet(stat);
+  }
+  std::erase_if(found, [](const Stat& stat) { return has_exited(stat); });
   return found;
 }
 

@@ -8,15 +8,24 @@
 #include <sys/types.h>
 
 #include <set>
+#include <span>
 #include <vector>
 
 #include "shim/proc.hpp"
+#include "shim/record.hpp"
 
 namespace berth::shim {
 
 /// All live descendants of a shim but the caller. O(processes of the machine):
 /// /proc/PID/task/TID/children is not there on every kernel, and may miss some while others end.
 std::vector<Stat> live_descendants(pid_t shim);
+
+/// Those of these processes that live, and all that live below them, each once. O(processes of the
+/// machine).
+std::vector<Stat> live_with_all_below(std::span<const Process> tops);
+
+/// A signal to exactly this process, and to none that has its number since.
+void send_to(const Stat& seen, int signal);
 
 /// The job of a shim: `process` is its own process, 0 if that has been collected, for its number
 /// may be another's then.
