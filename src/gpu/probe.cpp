@@ -56,7 +56,9 @@ std::optional<Bytes> foreign_of(const Reading& reading, const Split& split) {
   if (is_stale(reading.began, reading.changed)) return previous;
   if (split.hides_a_tenant) return std::max(split.strangers, previous.value_or(Bytes(0)));
   const Bytes unattributed = std::max(Bytes(0), reading.sample.used - split.known);
-  return split.strangers + unattributed;
+  const Bytes foreign = split.strangers + unattributed;
+  if (reading.adopting == Bytes(0)) return foreign;
+  return std::max(foreign - reading.adopting, previous.value_or(Bytes(0)));
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ struct Reading {
   const Sample& sample;
   Instant began;                       ///< Before the first call to the driver.
   std::optional<Instant> changed;      ///< The last start or end of a tenant on this GPU, if any.
+  Bytes adopting{0};                   ///< Charges of processes that may look foreign still.
   std::uint32_t tenants = 0;           ///< Jobs with a charge on this GPU.
   const Measured* previous = nullptr;  ///< The last input to the engine, if any.
 };
@@ -44,7 +45,8 @@ struct Reading {
 /// Returns: the input for the engine, by core/steady.hpp; nothing if it equals the last one, or if
 /// there is no valid foreign figure yet. A sample not begun after `changed` keeps the previous
 /// foreign figure, because a process of an ended job has no owner in it and a process of a new job
-/// is not yet known. An unknown utilisation stays unknown. O(processes x log).
+/// is not yet known. While a process is being adopted, what goes beyond its charge is foreign, for
+/// that covers the rest. An unknown utilisation stays unknown. O(processes x log).
 std::optional<Measured> measure(const Reading& reading, const OwnerOf& owner_of);
 
 /// True if the sample lists a process that is not there any more: sample again at once, and the

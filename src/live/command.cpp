@@ -34,6 +34,7 @@ constexpr std::int64_t kPrograms = 6;
 constexpr std::int64_t kMoreArguments = 7;
 constexpr std::int64_t kMoreEnvironment = 8;
 constexpr std::int64_t kErrorsApart = 9;  // nothing follows
+constexpr std::int64_t kAdopted = 10;
 
 constexpr std::size_t kLong = std::size_t{2} << 10;    ///< Arguments whose programs are noted.
 constexpr std::size_t kFirst = std::size_t{32} << 10;  ///< Words beside what else is said.
@@ -147,7 +148,7 @@ std::string encode(const Command& command) {
   const bool has_errors_apart = command.attach && command.attach->errors_apart;
   const bool has_parts = command.processes != 0 || command.warning || command.notice ||
                          is_optional || has_errors_apart || !command.snapshot.empty() ||
-                         command.programs || !command.more_arguments.empty() ||
+                         command.programs || command.adopted || !command.more_arguments.empty() ||
                          !command.more_environment.empty();
   if (has_parts || !command.output.empty()) out.text(command.output);
   if (command.processes != 0) {
@@ -171,6 +172,11 @@ std::string encode(const Command& command) {
   if (command.programs) {
     out.integer(kPrograms);
     codec::put(out, *command.programs);
+  }
+  if (command.adopted) {
+    out.integer(kAdopted);
+    out.integer(command.adopted->pid);
+    codec::put(out, command.adopted->start);
   }
   if (!command.more_arguments.empty()) {
     out.integer(kMoreArguments);
@@ -209,6 +215,11 @@ Expected<Command> decode_command(std::string_view bytes) {
         break;
       case kPrograms:
         codec::get(in, command.programs.emplace());
+        break;
+      case kAdopted:
+        command.adopted.emplace();
+        codec::get(in, command.adopted->pid);
+        codec::get(in, command.adopted->start);
         break;
       case kMoreArguments:
         codec::get(in, command.more_arguments);

@@ -74,6 +74,8 @@ struct Command {
   std::optional<Notice> notice = {};
   std::string snapshot = {};  ///< A copy of the code that is the job's own; "": none.
   std::string output = {};    ///< The file its output goes to, with %j and the like; "": its log.
+  /// A process that its user started by hand: nothing is started.
+  std::optional<shim::Process> adopted = {};
   std::optional<Programs> programs = {};  ///< Where the arguments alone do not tell, or are long.
   /// Where there are too many words for one blob: those with the arguments after `arguments`, and
   /// with the variables after those of `environment`, in order (Words).

@@ -193,7 +193,10 @@ const Job* Conductor::current(JobId job, Attempt attempt) const {
 }
 
 void Conductor::on_started(JobId job, Attempt attempt) {
-  if (current(job, attempt) != nullptr) inputs_.emplace_back(Started{job, attempt});
+  const Job* const known = current(job, attempt);
+  if (known == nullptr) return;
+  if (is_adopted(known->spec)) lookout_.changed(known->grant);  // whose it is was not known before
+  inputs_.emplace_back(Started{job, attempt});
 }
 
 /// It is tried again, unless it was reported to be running: then its start is in the journal.
@@ -466,6 +469,7 @@ void Conductor::step(Instant now) {
   unwritten_.reset();
   const Effects& effects = *stepped->effects;
   hands_.audience.on_step({.now = now, .inputs = batch.inputs, .effects = effects});
+  if (!effects.list.empty()) watcher_.follow(keeper_.engine().view());
   // First, for an answer waits for the disk meanwhile: what is decided is written down.
   answer_all(std::move(asked), stepped->submitted);
   for (const Effect& effect : effects.list) {

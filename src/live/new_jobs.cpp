@@ -162,7 +162,11 @@ Expected<void> add_jobs(journal::Store& store, const Learning& learning, const A
     row.spec = i + 1 < end ? spec : std::move(spec);
     if (!submission.only_for.empty()) leave_to_others(row.spec, submission, i);
     if (const auto added = store.add_job(row); !added) return added;
-    inputs.emplace_back(Submitted{id, std::move(row.spec), submission.held});
+    if (submission.command.adopted) {
+      inputs.emplace_back(Adopted{id, std::move(row.spec), submission.adopted});
+    } else {
+      inputs.emplace_back(Submitted{id, std::move(row.spec), submission.held});
+    }
     if (what != Fingerprint(0)) inputs.emplace_back(Identified{id, what});
   }
   return {};

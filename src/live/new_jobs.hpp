@@ -77,6 +77,8 @@ struct Submission {
   std::map<JobId, std::int64_t> only_for = {};
   /// The number that it has already, elsewhere; none: the next. No job had it before.
   std::optional<JobId> id = {};
+  /// What the process of `command.adopted` holds, and its charges.
+  std::vector<AdoptedShare> adopted = {};
   std::shared_ptr<void> place = {};  ///< Among those of its user that come (UserTotals).
 };
 

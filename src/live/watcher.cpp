@@ -48,6 +48,19 @@ bool holds_anything(const Look& look, JobId job) {
   });
 }
 
+/// The charges there of processes that are being adopted, and whose they are the look does not know
+/// yet.
+Bytes adopting_on(const Look& look, const ClusterView& view) {
+  Bytes sum(0);
+  for (const JobId id : view.tenants_of(look.gpu)) {
+    const Job& job = *view.find(id);
+    if (job.state != JobState::Starting || !is_adopted(job.spec)) continue;
+    if (holds_anything(look, id)) continue;
+    sum += std::ranges::find(job.grant.shares, look.gpu, &Share::gpu)->charge;
+  }
+  return sum;
+}
+
 /// True if no tenant is told to hold more than it was charged for at its start.
 bool is_within_grants(const Measured& measured, const ClusterView& view) {
   return std::ranges::all_of(measured.tenants, [&](const TenantUse& tenant) {
@@ -81,6 +94,13 @@ void Watcher::changed(const std::vector<GpuId>& gpus, Instant now) {
   for (const GpuId gpu : gpus) gpus_[gpu.value()].changed = now;
 }
 
+void Watcher::follow(const ClusterView& view) {
+  for (const GpuId gpu : view.cluster().gpu_ids()) {
+    auto& told = gpus_[gpu.value()].told;
+    if (told) told->foreign = view.use().gpu(gpu).foreign;
+  }
+}
+
 void Watcher::leaves(JobId job, Attempt attempt, const std::vector<GpuId>& gpus, Instant now) {
   changed(gpus, now);
   if (gpus.empty()) {
@@ -105,6 +125,7 @@ std::vector<Input> Watcher::on_look(Look look, const ClusterView& view) {
                                  .sample = *look.sample,
                                  .began = look.began,
                                  .changed = known.changed,
+                                 .adopting = adopting_on(look, view),
                                  .tenants = view.use().gpu(look.gpu).tenants,
                                  .previous = known.told ? &*known.told : nullptr},
                                 owner_of(look, view, trespass_));

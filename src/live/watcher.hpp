@@ -42,6 +42,9 @@ class Watcher {
 
   /// A tenant starts or ends there now.
   void changed(const std::vector<GpuId>& gpus, Instant now);
+  /// The engine has had all that was told, and may know better: what a process holds that is
+  /// adopted is no foreign use any more.
+  void follow(const ClusterView& view);
   /// An attempt ended; `released` inputs come from on_look. Without GPUs it is released at once.
   void leaves(JobId job, Attempt attempt, const std::vector<GpuId>& gpus, Instant now);
 

@@ -84,7 +84,19 @@ void Checker::check_left(const Engine& engine, GpuId lost) {
 }
 
 void Checker::check(const Step& step, const Launch& launch) {
+  note_adoption(step, launch.job);
   check_grant(step, {launch.job, launch.attempt}, launch.grant);
+}
+
+/// What it holds was in the engine's figure of foreign use, and is charged from here on.
+void Checker::note_adoption(const Step& step, JobId id) {
+  const Job* const job = step.keeper.engine().view().find(id);
+  if (job == nullptr || !is_adopted(job->spec)) return;
+  const auto blob = step.keeper.store().blob(job->spec.command);
+  const auto command = blob ? live::decode_command(*blob) : std::unexpected(blob.error());
+  if (!command || !command->adopted)
+    return broken(name_of(id) + " is adopted and names no process");
+  machines_.claim(command->adopted->pid, id);
 }
 
 void Checker::check(const Step& step, const Continue& resumed) {

@@ -67,6 +67,7 @@ class Checker {
   void check_engine(const Step& step);
   void check_left(const Engine& engine, GpuId lost);
   void check(const Step& step, const Launch& launch);
+  void note_adoption(const Step& step, JobId id);
   void check(const Step& step, const Continue& resumed);
   void check(const Step& step, const Stop& stop);
   void check(const Step& step, const Finished& finished);

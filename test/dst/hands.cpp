@@ -38,6 +38,9 @@ Expected<void> Executor::launch(const live::Assignment& assigned) {
 /// The script is the job's command, as the journal has it.
 Expected<Order> Executor::order_of(const live::Assignment& assigned) {
   const Key key{assigned.job.id, assigned.attempt};
+  if (const auto& adopted = assigned.command.adopted) {
+    return Order{.key = key, .grant = assigned.grant, .adopted = adopted->pid};
+  }
   const Order order{
       .key = key, .script = std::stoul(assigned.command.arguments.at(1)), .grant = assigned.grant};
   const auto accepted = world_.checker.jobs().find(key.job);
@@ -131,6 +134,8 @@ void Executor::on_news(Key key, News news) {
 
 void Executor::on_started(Key key) {
   if (const auto found = live_.find(key); found != live_.end()) found->second.has_go = true;
+  const Run* const run = world_.machines.find(key);
+  if (run != nullptr && run->order.adopted != 0) ++world_.seen["adopted"];
   hooks_.started(key);
 }
 

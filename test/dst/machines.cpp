@@ -70,7 +70,9 @@ Expected<void> Machines::begin(const Order& order) {
   Run& run = runs_[order.key];
   const auto saved = saved_.find(order.key.job);
   run = {.order = order,
-         .left = saved == saved_.end() ? plan_.scripts[order.script].work : saved->second,
+         .left = saved != saved_.end() ? saved->second
+                 : order.adopted != 0  ? kForever
+                                       : plan_.scripts[order.script].work,
          .plans = new_life()};
   for (auto& [key, other] : runs_) {
     if (key.job != order.key.job || !other.suspended) continue;
@@ -97,6 +99,7 @@ void Machines::go(Key key) {
     }
   }
   report_.tell("  " + to_text(key) + " runs");
+  if (run.order.adopted != 0) return take_stranger(key);
   run.go = true;
   run.process = true;
   run.since = agenda_.now();
@@ -110,6 +113,57 @@ void Machines::go(Key key) {
   plan(run, run.left / 3, [this](Key grown) { allocate(grown, 100); });
   tell(key, News::Go);
   allocate(key, 50);
+}
+
+/// One that is gone cannot be held.
+void Machines::take_stranger(Key key) {
+  Run& run = *this->run(key);
+  const bool is_there = !held_by_stranger(run.order.adopted).empty();
+  if (!is_there) return finish(key, {.outcome = Outcome::Failed, .code = 125});
+  run.go = true;
+  run.process = true;
+  run.since = agenda_.now();
+  run.pid = run.order.adopted;
+  for (auto& blocks : memory_) {
+    for (Block& block : blocks) {
+      if (block.pid == run.pid) block.key = key;
+    }
+  }
+  tell(key, News::Go);
+}
+
+/// Its own end, be it a job's by now.
+void Machines::end_stranger(pid_t pid) {
+  for (auto& [key, run] : runs_) {
+    if (run.order.adopted != pid || !run.process) continue;
+    finished_.insert(key.job);
+    return finish(Key(key), {.outcome = Outcome::Done, .code = 0});
+  }
+  free_blocks(pid);
+}
+
+std::vector<AdoptedShare> Machines::held_by_stranger(pid_t pid) const {
+  std::vector<AdoptedShare> shares;
+  for (std::uint32_t g = 0; g < memory_.size(); ++g) {
+    Bytes others(0);
+    const Block* its = nullptr;
+    for (const Block& block : memory_[g]) {
+      const bool is_its = block.pid == pid && block.alive && !block.key;
+      if (is_its) its = &block;
+      if (!is_its && (!block.key || !charged_.contains(*block.key))) others += block.bytes;
+    }
+    if (its == nullptr || its->bytes == Bytes(0)) continue;
+    shares.push_back({GpuId(g), its->bytes, its->bytes, others});
+  }
+  return shares;
+}
+
+void Machines::claim(pid_t pid, JobId job) {
+  for (auto& blocks : memory_) {
+    for (Block& block : blocks) {
+      if (block.pid == pid) block.claimed = job;
+    }
+  }
 }
 
 void Machines::stop(Key key, live::Manner manner) {
@@ -281,7 +335,9 @@ std::vector<Block> Machines::blocks(GpuId gpu) const { return memory_[gpu.value(
 Bytes Machines::uncharged(GpuId gpu, Instant before) const {
   Bytes sum(0);
   for (const Block& block : memory_[gpu.value()]) {
-    const bool has_charge = block.key && charged_.contains(*block.key);
+    const bool is_claimed =
+        std::ranges::any_of(charged_, [&](const Key& key) { return key.job == block.claimed; });
+    const bool has_charge = is_claimed || (block.key && charged_.contains(*block.key));
     if (!has_charge && block.since < before) sum += block.bytes;
   }
   return sum;
@@ -319,7 +375,7 @@ void Machines::bring_back(NodeId node) {
   if (lost_.erase(node) > 0) report_.tell("node " + std::to_string(node.value()) + " is back");
 }
 
-void Machines::add_stranger(GpuId gpu, Bytes bytes, Duration how_long) {
+pid_t Machines::add_stranger(GpuId gpu, Bytes bytes, Duration how_long) {
   auto& blocks = memory_[gpu.value()];
   Bytes room = plan_.cluster.gpu(gpu).capacity;
   for (const Block& block : blocks) room -= block.bytes;
@@ -327,7 +383,8 @@ void Machines::add_stranger(GpuId gpu, Bytes bytes, Duration how_long) {
   blocks.push_back({.pid = pid, .key = {}, .bytes = std::min(bytes, room), .since = agenda_.now()});
   report_.tell("a stranger on GPU " + std::to_string(gpu.value()) + " takes " +
                to_text(blocks.back().bytes));
-  agenda_.after(how_long, [this, pid] { free_blocks(pid); });
+  agenda_.after(how_long, [this, pid] { end_stranger(pid); });
+  return pid;
 }
 
 void Machines::lose_power() {

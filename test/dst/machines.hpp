@@ -36,6 +36,7 @@ struct Order {
   Key key;
   std::size_t script = 0;
   Grant grant;
+  pid_t adopted = 0;  ///< A stranger that it is to hold; 0: it starts a script.
 };
 
 struct Exit {
@@ -70,7 +71,8 @@ struct Block {
   std::optional<Key> key;  ///< None: a stranger's.
   Bytes bytes{0};
   Instant since;
-  bool alive = true;  ///< Else its process is gone and the driver is slow.
+  bool alive = true;   ///< Else its process is gone and the driver is slow.
+  JobId claimed = {};  ///< By the job that is to adopt it; 0: by none.
 };
 
 class Machines {
@@ -117,7 +119,12 @@ class Machines {
   void lose(NodeId node);
   void bring_back(NodeId node);
   /// A stranger takes some of what is free, for a while.
-  void add_stranger(GpuId gpu, Bytes bytes, Duration how_long);
+  pid_t add_stranger(GpuId gpu, Bytes bytes, Duration how_long);
+  /// Of a stranger, wherever it holds any; the rest there is foreign, too. Nothing if it is gone,
+  /// or is nobody's any more.
+  std::vector<AdoptedShare> held_by_stranger(pid_t pid) const;
+  /// Its memory is that job's charge now.
+  void claim(pid_t pid, JobId job);
   void break_gpu(GpuId gpu) { broken_.try_emplace(gpu, agenda_.now()); }
   void hang_gpu(GpuId gpu) { hung_.insert(gpu); }
   void mend_gpu(GpuId gpu) { broken_.erase(gpu), hung_.erase(gpu); }
@@ -138,6 +145,8 @@ class Machines {
   Run* run(Key key);
   void plan(Run& run, Duration delay, std::function<void(Key)> what);
   void go(Key key);
+  void take_stranger(Key key);
+  void end_stranger(pid_t pid);
   void allocate(Key key, std::int64_t of_hundred);
   bool take(Run& run, GpuId gpu, Bytes bytes);
   void check_refusal(const Run& run, GpuId gpu) const;

@@ -203,8 +203,10 @@ void Simulation::make(bool Troubles::* kind) {
     break_a_gpu();
   } else if (kind == &Troubles::foreign_use) {
     ++world_.seen["foreign use"];
-    world_.machines.add_stranger(some_gpu(), Bytes(rng.between(1, 24) << 30),
-                                 seconds(rng.between(1, 120)));
+    const pid_t pid = world_.machines.add_stranger(some_gpu(), Bytes(rng.between(1, 24) << 30),
+                                                   seconds(rng.between(1, 120)));
+    if (rng.one_in(2)) return;
+    world_.agenda.after(Duration(rng.between(0, 20'000'000)), [this, pid] { users_.adopt(pid); });
   } else if (kind == &Troubles::lost_shims) {
     world_.machines.kill_a_shim(rng);
   } else if (kind == &Troubles::clock_jumps) {

@@ -32,6 +32,7 @@ TEST(Swarm, KeepsItsPromises) {
                            "broken GPU",
                            "silent GPU",
                            "foreign use",
+                           "adopted",
                            "failed start",
                            "failed launch",
                            "old news",

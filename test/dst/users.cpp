@@ -55,6 +55,25 @@ void Users::submit(std::size_t script) {
       [this, script](JobId job) { on_accepted(job, script); });
 }
 
+/// Asked for once: a daemon that dies meanwhile does not know of it, or has it in its journal.
+void Users::adopt(pid_t pid) {
+  Daemon* const daemon = daemon_();
+  std::vector<AdoptedShare> shares = world_.machines.held_by_stranger(pid);
+  if (daemon == nullptr || shares.empty()) return;
+  live::Submission job;
+  job.spec.user = UserId(1000);
+  job.spec.request.gpu.count = GpuCount(std::ssize(shares));
+  job.spec.request.gpu.vram = Bytes(1 << 20);
+  job.spec.conditions.edit().adopted = true;
+  job.command.arguments = {"stranger"};
+  job.command.directory = "/";
+  job.command.adopted = shim::Process{.pid = pid, .start = 1};
+  job.environment = live::encode_environment({});
+  job.adopted = std::move(shares);
+  ++world_.seen["adoption asked for"];
+  daemon->ask({.submission = std::move(job), .inputs = {}, .answer = [](Answer, JobId) {}});
+}
+
 void Users::on_accepted(JobId job, std::size_t script) {
   ++accepted_;
   world_.report.tell("job " + std::to_string(job.value()) + " is accepted");

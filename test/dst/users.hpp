@@ -17,6 +17,8 @@ class Users {
 
   /// Nobody will answer what was asked.
   void daemon_died();
+  /// Somebody wants this stranger to be a job, if it still can be.
+  void adopt(pid_t pid);
   /// Lets go of what is held, be it a job whose number its user was never told.
   void release_all();
   bool are_content() const { return wishes_.empty() && accepted_ == world_.plan.scripts.size(); }
@@ -41,7 +43,7 @@ class Users {
   World& world_;
   std::function<Daemon*()> daemon_;
   std::list<Wish> wishes_;
-  std::size_t accepted_ = 0;
+  std::size_t accepted_ = 0;  ///< Of the scripts.
 };
 
 }  // namespace berth::dst

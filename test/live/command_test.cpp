@@ -102,6 +102,14 @@ TEST(Command, SaysWhatFewJobsAskForOnlyWhereTheyDo) {
   EXPECT_FALSE(decode_command(bytes + bytes.substr(plain.size() + 1))) << "each thing once";
 }
 
+TEST(Command, KeepsTheProcessThatItAdopts) {
+  Command command = full();
+  command.adopted = shim::Process{.pid = 4242, .start = std::uint64_t{1} << 40};
+  const auto decoded = decode_command(encode(command));
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  EXPECT_EQ(decoded->adopted, command.adopted);
+}
+
 TEST(Command, KeepsItsWarningAndItsNotice) {
   Command command = full();
   command.warning = Warning{.signal = 10, .before = seconds(60)};

@@ -98,6 +98,30 @@ class WatcherTest : public testing::Test {
   Watcher watcher_{2, kLongest};
 };
 
+// ---- Processes that are adopted --------------------------------------------------------------
+
+TEST_F(WatcherTest, AProcessThatIsAdoptedIsCountedOnce) {
+  Engine engine{two_gpus(), {}, *make_policy("fifo", "first-fit")};
+  const auto tell = [&](int second, const std::vector<On>& processes) {
+    return watcher_.on_look(look(kFirst, second, processes), engine.view());
+  };
+  engine.step(when(1), tell(1, {{10, kWatchedGib * 8, OfStranger{}}}));
+  ASSERT_EQ(engine.view().use().gpu(kFirst).foreign, kWatchedGib * 8);
+  Adopted adopted{.job = JobId(3), .spec = {}, .shares = {}};
+  adopted.spec.request.gpu = {.count = GpuCount(1), .vram = kWatchedGib * 9};
+  adopted.shares = {{kFirst, kWatchedGib * 8, kWatchedGib * 9}};
+  engine.step(when(2), std::vector<Input>{adopted});
+  watcher_.follow(engine.view());
+  watcher_.changed({kFirst}, when(2));
+  const On its{10, kWatchedGib * 8, OfStranger{}};
+  const On others{11, kWatchedGib * 3, OfStranger{}};
+  const auto stale = measured(tell(2, {its}));
+  EXPECT_EQ(stale.value_or(*watcher_.told(kFirst)).foreign, Bytes(0)) << "as before";
+  EXPECT_EQ(measured(tell(3, {its, others}))->foreign, kWatchedGib * 2) << "beyond its charge";
+  const On known{10, kWatchedGib * 8, OfJob{JobId(3)}};
+  EXPECT_EQ(measured(tell(4, {known, others}))->foreign, kWatchedGib * 3);
+}
+
 // ---- Glances ---------------------------------------------------------------------------------
 
 TEST_F(WatcherTest, AfterAGlanceEnergyAndUseAreAsTheLookBeforeToldThem) {
