@@ -35,6 +35,9 @@ class SlurmSite : public daemon::Site {
   Expected<void> attend(JobId, Attempt, const shim::Attach&) override {
     return fail(ErrorCode::Conflict, why_not_attended());
   }
+  std::string why_not_adopted() const override {
+    return "jobs run on the nodes of the Slurm cluster, and no process of this machine is one";
+  }
   std::string why_not_attended() const override {
     return "runs on a cluster, where nobody can attach to it";
   }

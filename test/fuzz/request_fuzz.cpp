@@ -1,8 +1,8 @@
 // Goal: nothing that a user sends makes berthd's readers crash, hang or hoard, and what is taken in
 // can be kept, shown and run.
-// Method: the first byte chooses a submission, a request target or a report; the rest is its text.
-// A submission that is taken goes the way of its job: into the journal's blobs and out again, into
-// a list, and as an order to the shim.
+// Method: the first byte chooses a submission or an adoption, a request target or a report; the
+// rest is its text. A submission that is taken goes the way of its job: into the journal's blobs
+// and out again, into a list, and as an order to the shim.
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -13,6 +13,7 @@
 #include "daemon/answers/queries.hpp"
 #include "daemon/attempts/hints.hpp"
 #include "daemon/attempts/reports.hpp"
+#include "daemon/requests/adoption.hpp"
 #include "daemon/requests/requests.hpp"
 #include "engine/possible.hpp"
 #include "http/target.hpp"
@@ -69,6 +70,11 @@ void show(const Submission& job) {
   (void)why_impossible(JobId(0), job.spec.request, some_machine());
 }
 
+void read_adoption(std::string_view text) {
+  const auto wish = parse_adopt(text);
+  BERTH_ASSERT(!wish || wish->pid > 0);
+}
+
 void read_submission(std::string_view text) {
   const auto job = parse_submission(text, kPeer);
   if (!job) return;
@@ -101,6 +107,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   switch (data[0] % 3) {
     case 0:
+      read_adoption(text);
       read_submission(text);
       break;
     case 1:

@@ -580,15 +580,36 @@ void add_submit_options(CLI::App& verb, JobOptions& options) {
   add_fields(verb, options, FieldGroup::Tells, FieldVerbs::Submit);
 }
 
-void add_update_options(CLI::App& verb, JobOptions& options) {
+namespace {
+
+/// Without what their meaning says of submissions alone.
+void add_options_of(CLI::App& verb, JobOptions& options, bool (*which)(const JobField&)) {
   for (const JobField& field : kJobFields) {
-    if (!may_be_changed(field)) continue;
+    if (!which(field)) continue;
     std::string help(field.meaning.substr(0, field.meaning.find(';')));
     if (!help.ends_with('.')) help += '.';
     verb.add_option(std::string(field.option.name), options[field.option.name], help)
         ->type_name(std::string(field.option.type));
   }
+}
+
+}  // namespace
+
+void add_update_options(CLI::App& verb, JobOptions& options) {
+  add_options_of(verb, options, may_be_changed);
   add_no_suspend(verb, options);
+}
+
+void add_adopt_options(CLI::App& verb, JobOptions& options) {
+  add_options_of(verb, options, is_of_adoption);
+}
+
+Expected<Json> adoption_of(const JobOptions& options) {
+  Json json = Json::object();
+  if (auto done = take_fields(json, options, kStart, is_of_adoption); !done) {
+    return std::unexpected(done.error());
+  }
+  return json;
 }
 
 Expected<Json> change_of(const JobOptions& options, Instant now) {

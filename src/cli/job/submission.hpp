@@ -45,6 +45,9 @@ void add_submit_options(CLI::App& verb, JobOptions& options);
 /// Those of fields that may be changed while a job waits.
 void add_update_options(CLI::App& verb, JobOptions& options);
 
+/// Those of fields that are of a process which is adopted.
+void add_adopt_options(CLI::App& verb, JobOptions& options);
+
 /// The surroundings of the submitting process, which the job inherits.
 struct Caller {
   std::vector<std::string> environment;  ///< `NAME=value`; its limits too (shim/ulimits.hpp).
@@ -76,6 +79,9 @@ Expected<Submission> submission_of(const JobOptions& options, const Caller& call
 /// The body of POST /v1/jobs/ID/update: what may be changed, as typed at `now`. Errors: as
 /// submission_of(), and if nothing is to be changed.
 Expected<Json> change_of(const JobOptions& options, Instant now);
+
+/// The same of POST /v1/adopt, without what says which process it is.
+Expected<Json> adoption_of(const JobOptions& options);
 
 /// The command: what CLI11 left over before the command line's first `--`, and what stands from
 /// there on. Errors: InvalidArgument for an option that is not known, or no word at all.

@@ -72,6 +72,25 @@ const std::vector<ManualText>& texts() {
         {"berth attach --detach-keys 'ctrl-p,ctrl-q' 7", "With docker's keys to detach"}},
        "The job's exit code as berth run passes it; 0 if it was detached.",
        "berth-run(1), berth-logs(1)"},
+      {"adopt",
+       "Makes a job of a process that was started by hand, with all that runs below it. What they "
+       "hold on each GPU was foreign memory and is the job's charge from then on: other jobs are "
+       "not placed onto it, and berth ls, gpus, show and history have it like any other job's. "
+       "berth cancel and the end of --time send it SIGTERM, and SIGKILL after the grace.\n\n"
+       "Without --vram it is charged what it holds and an eighth more, 512 MiB at least, as far as "
+       "there is room. With it, it must hold no more already. A process that goes beyond its "
+       "charge is treated like any other job that does.\n\n"
+       "Its own user may adopt it, and an administrator. It must hold GPU memory. It is never "
+       "suspended, moved or started again. What it writes stays where it goes: berth logs has none "
+       "of it. Its exit status is not known, so a job that ended by itself counts as done. Its "
+       "limit is kept by watching alone: it stays in the cgroup that it is in. When it ends, what "
+       "is still known to run below it is ended, too; a process whose parent ended before berth "
+       "saw it below (every five seconds) is foreign again.",
+       {{"berth adopt 4242", "Process 4242, as berth gpus lists it"},
+        {"berth adopt --vram 20G --time 8h --name night 4242",
+         "With room to grow, for eight hours at most"}},
+       "",
+       "berth-gpus(1), berth-show(1), berth-cancel(1)"},
       {"ls",
        "Lists running jobs, then those that wait with what they wait for and when they start: "
        "~17:43, by 19:40 by estimates (half of such jobs start by the first, nine of ten by the "
@@ -122,10 +141,10 @@ const std::vector<ManualText>& texts() {
        "berth-ls(1), berth-submit(1), berth-update(1)"},
       {"gpus",
        "Lists GPUs, the jobs on them, and processes that berth did not start, with their users "
-       "and their memory.",
+       "and their memory. Your own of these can become jobs: berth adopt.",
        {{"berth gpus", "All GPUs"}},
        "",
-       "berth-top(1), berth-doctor(1)"},
+       "berth-top(1), berth-adopt(1), berth-doctor(1)"},
       {"top",
        "Shows GPUs and jobs, live. Arrows, page keys or j k choose a job, whose reason is shown "
        "in full; s sorts, u goes through the users, c cancels the chosen job after a y, r looks "

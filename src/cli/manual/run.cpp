@@ -45,6 +45,7 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"run", add_run, kJobs, true},
     {"submit", add_submit, kJobs, true},
     {"attach", plain<add_attach>, kJobs},
+    {"adopt", plain<add_adopt>, kJobs},
     {"ls", plain<add_ls>, kSeeing},
     {"show", plain<add_show>, kSeeing},
     {"logs", plain<add_logs>, kSeeing},

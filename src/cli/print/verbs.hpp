@@ -26,6 +26,7 @@ int run(int argc, char** argv);
 void add_run(CLI::App& app, Action& chosen, const FromDashes& from_dashes);
 void add_submit(CLI::App& app, Action& chosen, const FromDashes& from_dashes);
 void add_attach(CLI::App& app, Action& chosen);
+void add_adopt(CLI::App& app, Action& chosen);
 void add_ls(CLI::App& app, Action& chosen);
 void add_show(CLI::App& app, Action& chosen);
 void add_logs(CLI::App& app, Action& chosen);

@@ -67,6 +67,8 @@ std::string foreign_lines(const Json& processes, const Look& look) {
                        (where.empty() ? "" : "  in " + where);
     if (const auto job = integer_of(process, "job")) {
       line += "  of job " + std::to_string(*job) + ", which does not hold this GPU";
+    } else if (is_set(process, "yours") && pid) {
+      line += "  yours: berth adopt " + std::to_string(*pid) + " makes it a job";
     }
     text += painted(line, Colour::Magenta, look) + "\n";
   }

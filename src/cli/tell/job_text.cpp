@@ -341,6 +341,7 @@ void add_request(Page& page, const Json& job) {
                                : size_text(part_of(job, "vram_bytes"));
   page.line("vram per GPU", is_whole ? "whole" : vram);
   if (is_set(job, "exclusive")) page.line("exclusive", "yes");
+  if (is_set(job, "adopted")) page.line("started by", "hand, and adopted (berth adopt)");
   if (is_there(job, "suspend")) page.line("suspend", is_set(job, "suspend") ? "yes" : "no");
   const Json& surplus = part_of(job, "surplus_bytes");
   page.line("charged", size_text(part_of(job, "charge_bytes")) +

@@ -101,6 +101,11 @@ struct JobField {
 };
 
 constexpr bool may_be_changed(const JobField& field) { return field.set != FieldSet::AtSubmission; }
+/// True for what may be said of a process that was started by hand (`berth adopt`).
+constexpr bool is_of_adoption(const JobField& field) {
+  return field.name == "vram_bytes" || field.name == "time_limit_seconds" || field.name == "name" ||
+         field.name == "comment";
+}
 
 // ---- Members ---------------------------------------------------------------------------------
 

@@ -315,6 +315,7 @@ Expected<std::string> Presenter::detail(JobId id, const Viewer& viewer,
     }
     // The same process went on as the next. Older journals have no end of it.
     const bool went_on = end ? end->note == live::kSuspended : &attempt != &attempts->back();
+    const bool has_code = end && !went_on && !has_unknown_code((*row)->spec, end->outcome);
     const auto peak = std::ranges::find(*peaks, attempt.attempt, &journal::PeakRow::attempt);
     const auto energy = std::ranges::find(*energies, attempt.attempt, &journal::EnergyRow::attempt);
     list.push_back(
@@ -326,7 +327,7 @@ Expected<std::string> Presenter::detail(JobId id, const Viewer& viewer,
          {"ended_at", end ? seconds_json(end->at) : Json()},
          {"gpus", gpus_json(attempt.gpus)},
          {"outcome", end && !went_on ? Json(outcome_word(*end)) : Json()},
-         {"exit_code", end && !went_on ? Json(end->code) : Json()},
+         {"exit_code", has_code ? Json(end->code) : Json()},
          {"note", went_on ? std::string(live::kSuspended)
                   : end   ? sight.note(end->note)
                           : ""}});
@@ -413,7 +414,7 @@ std::string Presenter::name_of(uid_t user, const Surrounding& where) {
   return is_named || !where.login ? name : names_.of(*where.login);
 }
 
-Json Presenter::strangers(GpuId gpu) {
+Json Presenter::strangers(GpuId gpu, std::optional<UserId> viewer) {
   Json list = Json::array();
   const live::Look* const look = watcher_.latest(gpu);
   if (look == nullptr || !look->sample || !look->sample->processes) return list;
@@ -437,6 +438,8 @@ Json Presenter::strangers(GpuId gpu) {
                 {"bytes", process.bytes ? Json(process.bytes->raw()) : Json()}};
     if (std::string text = text_of(where); !text.empty()) one["in"] = std::move(text);
     if (ours != nullptr) one["job"] = ours->job.value();
+    const bool is_viewers = user && viewer && UserId(*user) == *viewer;
+    if (ours == nullptr && is_viewers) one["yours"] = true;
     list.push_back(std::move(one));
   }
   return list;
@@ -579,7 +582,7 @@ Json Presenter::gpu(GpuId id, const Viewer& viewer) {
       {"energy_joules", has_energy ? joules_json(*look->sample->millijoules) : Json()},
       {"sampled_at", look == nullptr ? Json() : seconds_json(look->began)},
       {"tenants", tenants(id, viewer)},
-      {"foreign", strangers(id)},
+      {"foreign", strangers(id, viewer.user)},
       {"links", links_json(view.cluster(), id)},
   };
   for (const auto& [number, made] : view.calendar()) {

@@ -96,7 +96,8 @@ class Presenter {
   Instant now() const;
   Json tenants(GpuId gpu, const Viewer& viewer);
   std::string name_of(uid_t user, const Surrounding& where);
-  Json strangers(GpuId gpu);
+  /// `viewer`: whose processes say that they are theirs.
+  Json strangers(GpuId gpu, std::optional<UserId> viewer = {});
   std::string foreign_text(GpuId gpu);
   bool is_tenant(JobId job, GpuId gpu) const;
   Json gpu(GpuId gpu, const Viewer& viewer);

@@ -63,6 +63,7 @@ void add_conditions(JsonObject& json, const Conditions& asked, const Sight& sigh
     }
     json.raw("after", list + "]");
   }
+  if (asked.adopted) json.boolean("adopted", true);
   const std::string key = sight.word(asked.unique);
   if (!key.empty()) json.text("unique", key);
   if (!asked.requeue_on.empty() || asked.requeue_on_gpu_failure) {
@@ -235,6 +236,10 @@ int exit_code(Outcome outcome, std::int32_t code) {
   return kLostCode;
 }
 
+bool has_unknown_code(const JobSpec& spec, Outcome outcome) {
+  return is_adopted(spec) && outcome == Outcome::Done;
+}
+
 std::string suspended_text(const Job& job, const std::string& note) {
   if (!has_idle_process(job)) return "";
   if (note.starts_with(live::kBecause)) return "suspended, " + note;
@@ -393,7 +398,8 @@ void append_row(std::string& out, const journal::JobRow& row, const RowTexts& te
       .seconds("started_at", started_at(row))
       .seconds("ended_at", end ? end->at : kNever)
       .text("note", end ? sight.note(end->note) : "");
-  end ? json.integer("exit_code", exit_code(end->outcome, end->code)) : json.null("exit_code");
+  const bool has_code = end && !has_unknown_code(row.spec, end->outcome);
+  has_code ? json.integer("exit_code", exit_code(end->outcome, end->code)) : json.null("exit_code");
   job != nullptr ? json.integer("attempt", job->attempt.value()) : json.null("attempt");
   const JobSpec& spec = job != nullptr ? job->spec : row.spec;
   add_request(json, spec, sight);
@@ -455,8 +461,10 @@ void append_brief_row(std::string& out, const journal::JobRow& row, const RowTex
     }
   }
   if (row.end) {
-    json.integer("exit_code", exit_code(row.end->outcome, row.end->code))
-        .seconds("ended_at", row.end->at);
+    json.seconds("ended_at", row.end->at);
+    if (!has_unknown_code(row.spec, row.end->outcome)) {
+      json.integer("exit_code", exit_code(row.end->outcome, row.end->code));
+    }
     if (!row.end->note.empty()) json.text("note", sight.note(row.end->note));
     if (row.end->outcome == Outcome::Timeout) json.seconds("time_limit_seconds", spec.time_limit);
   }

@@ -20,6 +20,8 @@ namespace berth::daemon {
 
 /// The code users see for an ended job: doc/openapi.yaml, exit_code.
 int exit_code(Outcome outcome, std::int32_t code);
+/// True for a job that was adopted and ended by itself: nobody told berth its code.
+bool has_unknown_code(const JobSpec& spec, Outcome outcome);
 /// `done`, `failed`, ...: one of the fixed state words. A rejected job has failed; its note says
 /// why. `known`: what the engine has of it; null for one that has ended.
 std::string_view state_word(const journal::JobRow& row, const Job* known);

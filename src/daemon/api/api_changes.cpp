@@ -50,6 +50,9 @@ std::optional<Denial> why_not_attached(Api& api, const Call& call, const Job* jo
                              api.changes.user_text(peer) +
                              "; only a job's own user may attach to it"};
   }
+  if (is_adopted(job->spec)) {
+    return Denial{.message = name + ": was started by hand: its terminal is where that was"};
+  }
   if (const std::string why = api.daemon.site().why_not_attended(); !why.empty()) {
     return Denial{.message = name + ": " + why};
   }

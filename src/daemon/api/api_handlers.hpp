@@ -55,6 +55,7 @@ struct Api {
   Daemon& daemon;
   JobChanges changes{daemon};
   UserNames names = {};
+  bool is_adopting = false;  ///< One at a time: two could be of one process.
 
   std::function<bool()> has_time() {
     return [this] { return daemon.has_time(); };
@@ -83,6 +84,9 @@ struct Api {
   void find_one(const Exchange& exchange, Wanted wanted, std::function<void(JobId)> then);
 };
 
+/// Why the peer may have no jobs here; nothing if it may.
+std::optional<Denial> why_not_served(const Api& api, const http::Peer& peer);
+
 /// Answers what becomes of the job, on another thread.
 void look_ahead(Api& api, const Exchange& exchange, const Subject& about);
 
@@ -100,6 +104,7 @@ Reading reservations(Api& api, const Call& call);
 Reading reserve(Api& api, const Call& call);
 Reading unreserve(Api& api, const Call& call);
 Reading submit(Api& api, const Call& call);
+Reading adopt(Api& api, const Call& call);
 Reading list(Api& api, const Call& call);
 Reading events(Api& api, const Call& call);
 Reading starts(Api& api, const Call& call);

@@ -16,6 +16,25 @@
 #include "daemon/requests/again.hpp"
 #include "daemon/requests/requests.hpp"
 
+namespace berth::daemon {
+
+/// A daemon without root cannot become anybody else.
+std::optional<Denial> why_not_served(const Api& api, const http::Peer& peer) {
+  const std::string name = "uid " + std::to_string(peer.user);
+  if (::geteuid() != 0 && peer.user != ::geteuid()) {
+    return Denial{.status = 403,
+                  .message = name + " asks a daemon of uid " + std::to_string(::geteuid()) +
+                             ", which serves only its own user, because it is not root"};
+  }
+  if (api.daemon.may_submit(UserId(peer.user))) return std::nullopt;
+  return Denial{.status = 403,
+                .message = name +
+                           " may submit no jobs here: the administrator has it so "
+                           "(submit = false)"};
+}
+
+}  // namespace berth::daemon
+
 namespace berth::daemon::handlers {
 
 namespace {
@@ -30,9 +49,6 @@ struct Submitting {
   live::Submission job;
 };
 using Kept = std::shared_ptr<Submitting>;
-
-/// A daemon without root cannot become anybody else.
-bool serves(const http::Peer& peer) { return ::geteuid() == 0 || peer.user == ::geteuid(); }
 
 bool is_memory_learned(const JobSpec& spec) {
   return spec.request.gpu.vram == Bytes(0) && spec.vram_estimate > Bytes(0) &&
@@ -203,15 +219,7 @@ Reading submit(Api& api, const Call& call) {
   const auto deny = [](int status, const std::string& why) {
     return std::unexpected(Denial{.status = status, .message = why});
   };
-  if (!serves(request.peer)) {
-    return deny(403, "uid " + std::to_string(request.peer.user) + " asks a daemon of uid " +
-                         std::to_string(::geteuid()) +
-                         ", which serves only its own user, because it is not root");
-  }
-  if (!api.daemon.may_submit(UserId(request.peer.user))) {
-    return deny(403, "uid " + std::to_string(request.peer.user) +
-                         " may submit no jobs here: the administrator has it so (submit = false)");
-  }
+  if (const auto denial = why_not_served(api, request.peer)) return std::unexpected(*denial);
   const std::string& type = request.content_type;
   if (!type.empty() && !type.starts_with("application/json")) {
     return deny(415, "content type '" + type.substr(0, 60) + "', must be application/json");

@@ -33,6 +33,8 @@ constexpr auto kRoutes = std::to_array<Route>({
 
     {"POST", "/v1/jobs", kAnyone, Part::Request, handlers::submit},
     {"GET", "/v1/jobs", kAnyone, Part::Slice, handlers::list},
+    // An administrator also those of others, as the answer says.
+    {"POST", "/v1/adopt", kAnyone, Part::Request, handlers::adopt},
     {"GET", "/v1/events", kAnyone, Part::Request, handlers::events},
     {"GET", "/v1/starts", kAnyone, Part::Slice, handlers::starts},
     {"POST", "/v1/cancel", kOwnerOrOperator, Part::Request, handlers::change_many},

@@ -89,8 +89,9 @@ void for_each_name(const std::string& path, Task task) {
 struct Launcher::Shim {
   pid_t pid = 0;
   Descriptor pidfd;
-  Descriptor socket;  ///< None for an adopted one.
+  Descriptor socket;  ///< None for one of a daemon before us.
   bool has_go = false;
+  pid_t outside = 0;  ///< The job's process, where it is not below the shim.
   std::unique_ptr<Loop::Watch> messages;
   std::unique_ptr<Loop::Watch> exit;
 };
@@ -202,6 +203,7 @@ Expected<void> Launcher::launch(const shim::Order& order) {
   shim->pid = spare->pid;
   shim->pidfd = std::move(spare->pidfd);
   shim->socket = std::move(spare->socket);
+  if (order.adopted) shim->outside = order.adopted->pid;
   Shim& kept = keep(key, std::move(shim));  // first: a probe must know whose the processes are
   const auto sent =
       shim::send_order(kept.socket.number(), order, spare->record.number(), spare->log.number());
@@ -232,7 +234,10 @@ void Launcher::watch(Key key, Shim& shim) {
 
 void Launcher::publish() {
   Shims shims;
-  for (const auto& [key, shim] : live_) shims.emplace(shim->pid, key.first);
+  for (const auto& [key, shim] : live_) {
+    shims.emplace(shim->pid, key.first);
+    if (shim->outside != 0) shims.emplace(shim->outside, key.first);
+  }
   shims_.set(std::move(shims));
 }
 
@@ -450,6 +455,14 @@ std::optional<pid_t> Launcher::shim_of(JobId job, Attempt attempt) const {
   const auto found = live_.find({job, attempt});
   const bool runs = found != live_.end() && found->second->has_go;
   return runs ? std::optional(found->second->pid) : std::nullopt;
+}
+
+void Launcher::is_outside(JobId job, Attempt attempt) {
+  const auto found = live_.find({job, attempt});
+  const auto record = read_record({job, attempt});
+  if (found == live_.end() || !record || !record->go) return;
+  found->second->outside = record->go->pid;
+  publish();
 }
 
 /// Its name has the number of the attempt for which its shim was started, as the record's header.

@@ -92,6 +92,8 @@ class Launcher {
   std::optional<pid_t> shim_of(JobId job, Attempt attempt) const;
   /// The folder of its cgroup; "" for one that has none, or is ended otherwise.
   std::string cgroup_of(JobId job, Attempt attempt) const;
+  /// The process of this attempt was started by hand, and is not below its shim.
+  void is_outside(JobId job, Attempt attempt);
   /// Makes an attempt of the same job that lives this one. Errors: NotFound if there is none; Io.
   Expected<void> take_over(JobId job, Attempt attempt);
   /// Removes the files of an attempt that is over.
@@ -102,7 +104,7 @@ class Launcher {
   /// what was moved or left, a line each.
   std::vector<std::string> sweep(const live::StandingOf& standing_of, JobId last);
 
-  /// The live shims, for finding the job of a process.
+  /// The live shims, and processes that were adopted, for finding the job of a process.
   const ShimTable& shims() const { return shims_; }
   std::string log_path(JobId job) const;
   /// The end of what this attempt, or the one that it goes on with, wrote to the job's log.

@@ -100,6 +100,11 @@ bool is_in_session_of(const Live& process, const shim::Process& leader) {
   return leader_start ? *leader_start == leader.start : process.stat.start >= leader.start;
 }
 
+/// One that was adopted is not the leader of its session.
+bool is_process(const Live& process, const shim::Process& job) {
+  return process.stat.pid == job.pid && process.stat.start == job.start;
+}
+
 bool has_variable(std::string_view environment, std::string_view variable) {
   while (!environment.empty()) {
     const std::size_t end = environment.find('\0');
@@ -277,7 +282,7 @@ std::size_t kill_in_sessions(std::span<const Leftover> left, Killed& killed) {
   return kill_found(left, killed, [&](const Live& process) {
     const auto found = std::ranges::find_if(left, [&](const Leftover& one) {
       return one.record.user == process.user && one.record.go &&
-             is_in_session_of(process, *one.record.go);
+             (is_process(process, *one.record.go) || is_in_session_of(process, *one.record.go));
     });
     return found == left.end() ? nullptr : &*found;
   });

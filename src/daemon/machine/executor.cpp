@@ -74,6 +74,7 @@ SuspenderHooks ShimExecutor::with_own(SuspenderHooks hooks) {
 
 Expected<void> ShimExecutor::launch(const live::Assignment& assigned) {
   const JobId job = assigned.job.id;
+  if (assigned.command.adopted) return launcher().launch(order_to_adopt(assigned, parts_.options));
   if (!suspender_.knows(job)) {
     const bool is_told = tells_slurm(assigned.environment);
     const bool is_client = wants_mps(assigned);
@@ -203,8 +204,12 @@ void ShimExecutor::on_server(const Key& key, const Expected<Variables>& joined) 
 live::Trace ShimExecutor::adopt(JobId job, Attempt attempt) {
   const live::Trace trace = launcher().adopt(job, attempt);
   if (trace != live::Trace::Lives) return trace;
-  limit(job, attempt);
   const Job* const known = view().find(job);
+  if (known != nullptr && is_adopted(known->spec)) {
+    launcher().is_outside(job, attempt);
+    return trace;
+  }
+  limit(job, attempt);
   if (known != nullptr) limit_devices(job, launcher().cgroup_of(job, attempt), known->grant);
   return trace;
 }
@@ -299,6 +304,8 @@ void ShimExecutor::suspend(JobId job, Attempt attempt) {
 
 bool ShimExecutor::on_started(JobId job, Attempt attempt) {
   const bool is_news = !suspender_.knows(job);
+  const Job* const known = view().find(job);
+  if (known != nullptr && is_adopted(known->spec)) launcher().is_outside(job, attempt);
   if (suspends_then_.erase({job, attempt}) > 0) suspend(job, attempt);
   return is_news;
 }

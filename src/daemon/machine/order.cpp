@@ -231,6 +231,22 @@ std::vector<gid_t> groups_of(const live::Assignment& assigned, const Options& op
 
 }  // namespace
 
+shim::Order order_to_adopt(const live::Assignment& assigned, const Options& options) {
+  const live::Command& command = assigned.command;
+  shim::Order order;
+  order.job = assigned.job.id;
+  order.attempt = assigned.attempt;
+  order.arguments = command.arguments;
+  order.directory = command.directory;
+  order.user = command.owner.user;
+  order.group = command.owner.group;
+  order.groups = command.owner.groups;
+  order.log_cap = static_cast<std::uint64_t>(options.log_cap.raw());
+  order.grace_millis = micros(options.grace) / 1000;
+  order.adopted = command.adopted;
+  return order;
+}
+
 void set_variables(shim::Order& order, const Variables& variables) {
   Environment environment(std::move(order.environment));
   for (const auto& [name, value] : variables) environment.set(name, value);

@@ -20,6 +20,9 @@ std::string report_path(const Options& options);
 shim::Order order_of(const live::Assignment& assigned, const Options& options,
                      const Machine& machine);
 
+/// The same for a process that its user started by hand. It has no cgroup: it stays in its own.
+shim::Order order_to_adopt(const live::Assignment& assigned, const Options& options);
+
 /// Sets variables of the job's environment, whatever they were. They are berth's: jobs that are
 /// submitted from inside this one do not inherit them (shim/inherited.hpp).
 void set_variables(shim::Order& order, const Variables& variables);

@@ -393,6 +393,12 @@ Expected<void> check_waits(Updating& update) {
                          ", only a job that waits to start can be changed");
 }
 
+Expected<void> check_may_be_suspended(Updating& update) {
+  const bool is_asked = update.asked.change.has("suspend");
+  if (!is_asked || !is_adopted(update.asked.job.spec)) return {};
+  return update.conflict("was started by hand and adopted, and is never suspended");
+}
+
 Expected<void> check_has_gpus(Updating& update) {
   const bool has_gpus = update.asked.job.spec.request.gpu.count != GpuCount(0);
   for (const char* const of_gpus : {"vram_bytes", "share"}) {
@@ -508,8 +514,8 @@ Expected<void> check_still_of_user(Updating& update) {
 }
 
 constexpr auto kOfUpdate = std::to_array<UpdateCheck>(
-    {check_waits, check_has_gpus, check_has_turns, check_not_fixed, change_gpus, change_rest,
-     check_time_left, check_still_possible, check_still_of_user});
+    {check_waits, check_may_be_suspended, check_has_gpus, check_has_turns, check_not_fixed,
+     change_gpus, change_rest, check_time_left, check_still_possible, check_still_of_user});
 
 }  // namespace
 

@@ -335,6 +335,7 @@ std::string JobChanges::why_not_released(const Job& job) const {
 
 /// "" for a job that can be.
 std::string JobChanges::why_not_suspended(const Job& job) const {
+  if (is_adopted(job.spec)) return "was started by hand and adopted, and is never suspended";
   const std::string& no = daemon_.machine().no_suspension;
   if (!no.empty()) return "cannot be suspended: " + no;
   const bool is_preempted = !job.ending && job.after_stop == JobState::Suspended &&

@@ -19,6 +19,7 @@
 #include "daemon/answers/selection.hpp"
 #include "daemon/loop/processes.hpp"
 #include "daemon/requests/admit.hpp"
+#include "daemon/requests/denial.hpp"
 #include "daemon/requests/requests.hpp"
 #include "daemon/settings/roles.hpp"
 #include "http/server.hpp"
@@ -30,12 +31,6 @@ class Daemon;
 enum class JobVerb : std::uint8_t { Cancel, Hold, Release, Suspend, Resume, Update };
 /// Of `cancel`, `hold` and so on.
 std::optional<JobVerb> job_verb(std::string_view word);
-
-/// Why something is not done.
-struct Denial {
-  int status = 409;  ///< Of an answer that says nothing else.
-  std::string message;
-};
 
 struct JobsToChange {
   enum class Answer : std::uint8_t {

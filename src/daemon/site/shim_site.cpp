@@ -18,6 +18,8 @@ namespace berth::daemon {
 
 namespace {
 
+constexpr std::string_view kStatusUnknown =
+    "its exit status is not known, because berth did not start it";
 constexpr std::int64_t kNearlyFull = 50;  ///< Of a GPU, a part this small is as good as nothing.
 
 /// Emulated GPUs have no device files, unless a folder says otherwise.
@@ -301,7 +303,10 @@ void ShimSite::on_ended(JobId job, Attempt attempt, const shim::Exit& exit,
                         const std::string& note) {
   const std::string broken = executor_->on_ended(job);
   const std::string told = host_limits_told(launcher_->cgroup_of(job, attempt));
-  const std::string& why = broken.empty() ? note : broken;
+  std::string why = broken.empty() ? note : broken;
+  const Job* const known = view().find(job);
+  const bool ended_by_itself = exit.kind == shim::Exit::Kind::Code && why.empty();
+  if (known != nullptr && is_adopted(known->spec) && ended_by_itself) why = kStatusUnknown;
   note_idle_in_past(job);
   const Outcome outcome = outcome_of(
       exit, oom_words_, [&] { return launcher_->last_words(job, attempt); }, witness_of(job));
@@ -345,6 +350,11 @@ void ShimSite::on_sighting(Sighting seen) {
   idle_->on_look(seen.look, view(), now());
   limits_->on_look(seen.look);
   conductor_->on_look(std::move(seen.look));
+}
+
+Owner ShimSite::owner_of(pid_t pid) const {
+  const auto shims = launcher_->shims().get();
+  return Kinship(*shims).of(pid);
 }
 
 bool ShimSite::is_partly_outside(JobId job) const {

@@ -54,6 +54,7 @@ class ShimSite : public Site {
   Expected<void> attend(JobId job, Attempt attempt, const shim::Attach& client) override {
     return launcher_->attach(job, attempt, client);
   }
+  Owner owner_of(pid_t pid) const override;
   std::string why_no_mps() const override { return mps_->why_not(); }
   Enforcers enforcers() const override;
   Json examine(const Daemon& daemon) const override;  // doctor.cpp

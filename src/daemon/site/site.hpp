@@ -21,6 +21,7 @@
 #include "daemon/machine/machine.hpp"
 #include "daemon/notices/audit.hpp"
 #include "daemon/settings/options.hpp"
+#include "gpu/probe.hpp"
 #include "live/conductor.hpp"
 #include "live/keeper.hpp"
 #include "live/ports.hpp"
@@ -90,6 +91,10 @@ class Site {
   virtual Expected<void> attend(JobId job, Attempt attempt, const shim::Attach& client) = 0;
   /// Why nobody can attach to a job: `runs on ...`; "" where that can be.
   virtual std::string why_not_attended() const { return ""; }
+  /// Why no process that was started by hand can become a job; "" if it can.
+  virtual std::string why_not_adopted() const { return ""; }
+  /// Whose a process is now: a job's, or a stranger's.
+  virtual Owner owner_of(pid_t) const { return OfStranger{}; }
   /// Why jobs cannot share GPUs through MPS; "" if they can.
   virtual std::string why_no_mps() const = 0;
   /// Why `berth update` cannot change this field of a job, and what can; "" if it can.
