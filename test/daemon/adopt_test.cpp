@@ -141,6 +141,7 @@ TEST_F(AdoptTest, ItsEndIsSeenAndItsStatusIsNotKnown) {
   EXPECT_EQ(job["state"], "done");
   EXPECT_THAT(std::string(job["note"]), HasSubstr("its exit status is not known"));
   EXPECT_TRUE(job["exit_code"].is_null()) << job["exit_code"];
+  expect_refused(rig_.request("POST", test::path(id, "/again")), 409, "was adopted: berth did not");
   eventually("its room is back", [&] { return gpu()["charged_bytes"] == 0; });
 }
 

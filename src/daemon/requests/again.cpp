@@ -76,6 +76,11 @@ Expected<live::Submission> Again::take() {
                     ? "has not ended, so it cannot be submitted again"
                     : "neither it nor a task that was named has ended otherwise than well"));
   }
+  if (first_->spec.conditions->adopted) {
+    return fail(ErrorCode::Conflict, name +
+                                         "was adopted: berth did not start it, and does not know "
+                                         "how; submit it by berth submit");
+  }
   const auto bytes = keeper_.store().blob(first_->spec.command);
   auto command = bytes ? live::decode_command(*bytes) : std::unexpected(bytes.error());
   if (!command) return std::unexpected(command.error());
