@@ -254,8 +254,19 @@ TEST_F(SlurmQueries, ScontrolWritesScriptsAndNamesWhatItCannotDo) {
       "sleep 0.05; done; scontrol update JobId=2 Comment=now; squeue -h -n r -o %k; scancel 2",
       "now\n");
   expect("scontrol update JobId=1 Comment='for later'; squeue -h -j 1 -o %k", "for later\n");
-  expect_refused("scontrol update JobId=1 ArrayTaskThrottle=2",
-                 "not supported: ArrayTaskThrottle=2: berth keeps how many tasks run at once", 1);
+  expect(
+      "sbatch -Q -o /dev/null -a 0-3%1 --wrap 'sleep 1000'; scontrol update JobId=3 "
+      "ArrayTaskThrottle=3; scontrol show job 3_3 | grep -o ArrayTaskThrottle=.*; scancel 3",
+      "ArrayTaskThrottle=3\n");
+  expect(
+      "sbatch -Q -o /dev/null -J later --begin now+1hour --wrap true; squeue -h -n later -o '%t "
+      "%r';"
+      "scontrol update JobName=soon JobId=7 StartTime=now; until [ -z \"$(squeue -h -j 7 -t "
+      "PD,R,CG)\" ]; "
+      "do sleep 0.05; done; sacct -nXP -j 7 -o JobName,State",
+      "PD BeginTime\nsoon|COMPLETED\n");
+  expect_refused("scontrol update JobId=1 Dependency=afterok:1",
+                 "not supported: Dependency=afterok:1: berth keeps what a job waits for", 1);
   expect_refused("scancel 1; scontrol wait_job 1", "scontrol: Job 1 no longer running\n", 1);
 }
 

@@ -7,7 +7,7 @@ import time
 
 import berth
 
-from . import hosts, jobs, processes, requeue
+from . import hosts, jobs, processes, request, requeue
 from .options import Table, Usage, seconds
 
 TABLE = Table("scontrol", """details d
@@ -37,12 +37,11 @@ REFUSED = {
 }
 
 
+MOST_TASKS = 4096  # of an array, as berthd has it
+
 # What an update does not change, and why.
 FIXED = {
-    "arraytaskthrottle": "berth keeps how many tasks run at once as it was submitted (-a 0-99%8); "
-                         "hold tasks, or cancel those that wait and submit them again",
     "dependency": "berth keeps what a job waits for as it was submitted",
-    "starttime": "berth keeps a job's begin time as it was submitted",
 }
 
 
@@ -410,6 +409,10 @@ def update(words):
             body["name"] = value
         elif key == "comment":
             body["comment"] = value
+        elif key == "starttime":
+            body["begin_at"] = request.begin_at("scontrol", value)
+        elif key == "arraytaskthrottle":  # 0: no bound
+            body["array_at_once"] = checked(name, value, int) or MOST_TASKS
         elif key in FIXED:
             raise Usage("Update of this parameter is not supported: %s=%s: %s\nRequest aborted"
                         % (name, value, FIXED[key]))
