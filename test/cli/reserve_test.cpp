@@ -47,7 +47,9 @@ TEST_F(ReserveVerb, AsksForWhatWasTypedAndNamesJobsThatGoOn) {
   EXPECT_EQ(ran.out,
             "ID  ON         FOR    FROM                 UNTIL                BY    REASON\n"
             " 3  GPUs 0, 1  alice  2023-11-14 22:13:20  2023-11-15 06:13:20  root  deadline\n"
-            "job 12 of bob is on GPU 0 and goes on: it has no time limit\n");
+            "job 12 of bob is on GPU 0 and goes on: it has no time limit\n"
+            "until then jobs of others start there if their time limit ends them before; those "
+            "without --time wait (longest_time in berth.toml gives each job a limit)\n");
 }
 
 TEST_F(ReserveVerb, ForIsCountedFromWhenItBegins) {
