@@ -26,9 +26,9 @@ std::string called(const Json& job, const Json& why) {
 std::string job_list(const Json& jobs, const Json& why) {
   std::string text;
   if (!jobs.is_array()) return text;
-  constexpr std::size_t kMostListed = 8;
+  constexpr std::size_t kMostHoldersListed = 8;
   constexpr std::size_t kFewListed = 3;
-  const bool are_many = jobs.size() > kMostListed;
+  const bool are_many = jobs.size() > kMostHoldersListed;
   for (const Json& job : jobs) {
     if (are_many && &job - &jobs[0] >= static_cast<std::ptrdiff_t>(kFewListed)) break;
     text += (text.empty() ? "" : ", ") + called(job, why);
