@@ -421,21 +421,31 @@ class _Signalled(BaseException):
 @contextlib.contextmanager
 def _signals_raise():
     """Where they would end this process at once they do so only after what is in here has ended,
-    as Ctrl-C does. A second one ends it at once."""
+    as Ctrl-C does, and not before what is given here is called: jobs that are being submitted could
+    not be cancelled yet. A second one ends it at once."""
     is_main = threading.current_thread() is threading.main_thread()
     numbers = [number for number in (signal.SIGTERM, signal.SIGHUP)
                if is_main and signal.getsignal(number) is signal.SIG_DFL]
 
+    came, is_open = [], []
+
     def leave(number, _):
         for one in numbers:
             signal.signal(one, signal.SIG_DFL)
-        raise _Signalled(number)
+        came.append(number)
+        if is_open:
+            raise _Signalled(number)
+
+    def let_through():
+        is_open.append(True)
+        if came:
+            raise _Signalled(came[0])
     for number in numbers:
         signal.signal(number, leave)
     try:
-        yield
-    except _Signalled as came:
-        os.kill(os.getpid(), came.args[0])
+        yield let_through
+    except _Signalled as signalled:
+        os.kill(os.getpid(), signalled.args[0])
         raise
     finally:
         for number in numbers:
@@ -448,10 +458,11 @@ def map(function, points, progress=True, **options):
     `progress` is written to sys.stderr; False: nothing is. `options` are those of Executor."""
     points = list(points)
     shown = _Progress(sys.stderr if progress else None)
-    with _signals_raise(), Executor(**options) as executor:
+    with _signals_raise() as let_through, Executor(**options) as executor:
         futures = executor._submit_all(function, [((point,), {}) for point in points], points)
         left = set(futures)
         try:
+            let_through()
             while left:
                 shown.tell(futures)
                 ended, left = concurrent.futures.wait(
