@@ -249,6 +249,8 @@ void Engine::on(const AttemptEnded& ended) {
   Job* const job = attempt(ended.job, ended.attempt);
   if (job == nullptr || !(holds_berth(job->state) || has_idle_process(*job))) return;
   if (job->ended) return;  // told before
+  // Until a shim held it, looks took use by others for its own, up to its charge.
+  if (is_adopted(job->spec) && job->state != JobState::Running) disown(*job);
   note_end(*job, ended.at);
   relieve(job->grant.shares);
   const bool killed_to_run_again = job->state == JobState::Stopping && !job->ending &&

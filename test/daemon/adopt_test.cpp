@@ -261,7 +261,8 @@ TEST_F(AdoptTest, WhatHoldsForAnotherJobIsRefused) {
   const LoadByHand above(rig_, kEightGib, "trap '' HUP; ");
   wait_foreign(8);
   std::optional<pid_t> below;
-  for (const Json& one : gpu()["foreign"]) below = one["pid"];
+  const Json seen = gpu();
+  for (const Json& one : seen["foreign"]) below = one["pid"];
   ASSERT_TRUE(below && *below != above.pid());
   const int id = adopted(*below);
   expect_refused(adopt(above.pid()), 409,

@@ -362,9 +362,12 @@ TEST_F(SlurmCommands, ScontrolChangesOfAnArrayTheTasksThatItCan) {
   expect("scontrol release 1 && squeue -h -t PD -o '%K %r'", "2-3%1 JobArrayTaskLimit\n");
   expect("scontrol hold 1_1 2>&1", "is running, only a job that waits can be held for job 1_1\n",
          1);
-  expect("scontrol update JobId=1 TimeLimit=5 2>&1; squeue -h -t PD -o '%K %l'",
+  expect("scontrol update JobId=1 Priority=7 2>&1; squeue -h -t PD -o '%K %Q'",
          "1_1: is running, only a job that waits to start can be changed\n1_2-3: No error\n"
-         "2-3%1 5:00\n");
+         "2-3%1 7\n");
+  expect(
+      "scontrol update JobId=1 TimeLimit=5 2>&1; squeue -h -t PD -o '%K %l'; squeue -h -t R -o %l",
+      "2-3%1 5:00\n5:00\n");
   expect("scontrol resume 1_2 2>&1", "Job is pending execution for job 1_2\n", 1);
   expect("scontrol resume 1 2>&1 | tail -1", "1_2-3: Job is pending execution\n");
 }

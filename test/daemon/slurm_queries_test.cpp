@@ -256,7 +256,7 @@ TEST_F(SlurmQueries, ScontrolWritesScriptsAndNamesWhatItCannotDo) {
   expect("scontrol update JobId=1 Comment='for later'; squeue -h -j 1 -o %k", "for later\n");
   expect(
       "sbatch -Q -o /dev/null -a 0-3%1 --wrap 'sleep 1000'; scontrol update JobId=3 "
-      "ArrayTaskThrottle=3; scontrol show job 3_3 | grep -o ArrayTaskThrottle=.*; scancel 3",
+      "ArrayTaskThrottle=3; scontrol show job 3_3 | grep -o 'ArrayTaskThrottle=[0-9]*'; scancel 3",
       "ArrayTaskThrottle=3\n");
   expect(
       "sbatch -Q -o /dev/null -J later --begin now+1hour --wrap true; squeue -h -n later -o '%t "

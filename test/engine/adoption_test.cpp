@@ -132,6 +132,15 @@ TEST_F(AdoptionOfProcesses, WhatNobodyCouldHoldIsForeignAgain) {
   EXPECT_EQ(rig_.gpu(0).foreign, 12_GiB);
 }
 
+/// Another that came meanwhile was taken for it, as far as its charge goes.
+TEST_F(AdoptionOfProcesses, WhatWentBeforeAShimHeldItIsForeignUntilALook) {
+  foreign(0, 10_GiB);
+  adopt({{GpuId(0), 10_GiB, 12_GiB}});
+  rig_.exited(kAdopted, Outcome::Failed, 125);
+  expect_finished(rig_, rig_.released(kAdopted), kAdopted, Outcome::Failed);
+  EXPECT_EQ(rig_.gpu(0).foreign, 12_GiB);
+}
+
 TEST_F(AdoptionOfProcesses, AGpuThatTakesNoOtherIsRefused) {
   neighbour(whole(1));
   foreign(0, 1_GiB);

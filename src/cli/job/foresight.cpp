@@ -192,6 +192,7 @@ Warnings look_at_script(const FilesOfJob& job) {
 
 /// A word without a slash, as execvp(3) looks it up.
 Expected<Warnings> look_in_path(const FilesOfJob& job) {
+  if (program_of(job).empty()) return Warnings{};  // which is refused
   if (is_in_folders(program_of(job), path_in(job.environment), job.directory)) return Warnings{};
   const std::string fault = "'" + program_of(job) + "' is in no folder of PATH";
   if (const std::string way = way_by_shell(program_of(job)); !way.empty()) {
