@@ -249,8 +249,6 @@ void Engine::on(const AttemptEnded& ended) {
   Job* const job = attempt(ended.job, ended.attempt);
   if (job == nullptr || !(holds_berth(job->state) || has_idle_process(*job))) return;
   if (job->ended) return;  // told before
-  // Until a shim held it, looks took use by others for its own, up to its charge.
-  if (is_adopted(job->spec) && job->state != JobState::Running) disown(*job);
   note_end(*job, ended.at);
   relieve(job->grant.shares);
   const bool killed_to_run_again = job->state == JobState::Stopping && !job->ending &&
@@ -300,6 +298,8 @@ void Engine::on(const Released& released) {
   if (job->ran_out && !job->ending) judge(*job);
   if (job->outcome == Outcome::Failed && !job->ending) judge_failed(*job);
   const std::vector<Share> left = job->grant.shares;
+  // Until a shim held it, looks took use by others for its own, up to its charge.
+  if (is_adopted(job->spec)) disown(*job);
   release(*job);
   relieve(left);
   if (job->ending) return end(*job);
