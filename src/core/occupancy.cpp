@@ -1,17 +1,25 @@
 #include "core/occupancy.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <utility>
 
 #include "core/base/assert.hpp"
 
 namespace berth {
+
+namespace {
+constexpr Bytes kNoRoom(-1);
+constexpr std::uint32_t kNodesOfBlock = 32;
+}  // namespace
 
 Occupancy::Occupancy(const Cluster& cluster, const Admission& admission)
     : admission_(admission),
       gpus_(cluster.gpus().size()),
       nodes_(cluster.nodes().size()),
       by_vacant_(cluster.largest_node() + 1, NodeSet(cluster.nodes().size())),
-      rooms_(cluster.nodes().size(), Bytes(-1)) {
+      rooms_(cluster.nodes().size(), kNoRoom),
+      most_rooms_((cluster.nodes().size() + kNodesOfBlock - 1) / kNodesOfBlock, kNoRoom) {
   for (std::uint32_t n = 0; n < nodes_.size(); ++n) by_vacant_[0].insert(NodeId(n));
   recount(cluster);
 }
@@ -29,11 +37,37 @@ void Occupancy::recount(const Cluster& cluster) {
 }
 
 void Occupancy::find_room(const Cluster& cluster, NodeId node) {
-  Bytes most(-1);
+  Bytes most = kNoRoom;
   for (const GpuId gpu : cluster.node(node).gpu_ids()) {
     most = std::max(most, room_now(cluster, gpu));
   }
-  rooms_[node.value()] = most;
+  set_room(node, most);
+}
+
+void Occupancy::set_room(NodeId node, Bytes most) {
+  const Bytes was = std::exchange(rooms_[node.value()], most);
+  const std::uint32_t block = node.value() / kNodesOfBlock;
+  Bytes& of_block = most_rooms_[block];
+  if (most >= of_block) {
+    of_block = most;
+  } else if (was == of_block) {
+    const auto first = rooms_.begin() + std::ptrdiff_t{block * kNodesOfBlock};
+    const auto left = std::min<std::ptrdiff_t>(kNodesOfBlock, rooms_.end() - first);
+    of_block = *std::max_element(first, first + left);
+  }
+}
+
+NodeId Occupancy::next_with_room(Bytes room, NodeId from, NodeId end) const {
+  for (std::uint32_t node = from.value(); node < end.value();) {
+    if (most_rooms_[node / kNodesOfBlock] < room) {
+      node = (node / kNodesOfBlock + 1) * kNodesOfBlock;
+    } else if (rooms_[node] < room) {
+      ++node;
+    } else {
+      return NodeId(node);
+    }
+  }
+  return end;
 }
 
 void Occupancy::reindex(NodeId node, std::int64_t change) {
@@ -94,6 +128,7 @@ void Occupancy::take(const Cluster& cluster, const Grant& grant) {
   std::size_t next = 0;
   for_each_node(cluster, grant, [&](NodeId node, std::size_t here) {
     std::int64_t change = 0;
+    Bytes most = rooms_[node.value()];
     for (const std::size_t end = next + here; next < end; ++next) {
       const Share& share = grant.shares[next];
       GpuUse& use = gpus_[share.gpu.value()];
@@ -103,8 +138,9 @@ void Occupancy::take(const Cluster& cluster, const Grant& grant) {
       --use.tenants;
       if (grant.sharing == Sharing::Alone) --use.alone, use.gang -= gang_of(grant);
       if (vacant_now(cluster, share.gpu)) ++change;
-      rooms_[node.value()] = std::max(rooms_[node.value()], room_now(cluster, share.gpu));
+      most = std::max(most, room_now(cluster, share.gpu));
     }
+    set_room(node, most);
     reindex(node, change);
     const std::size_t all = grant.shares.size();
     nodes_[node.value()].cpu -= CpuMilli(host_part(grant.cpu.raw(), here, all));
@@ -118,10 +154,15 @@ void Occupancy::set_gpu(const Cluster& cluster, GpuId id, const GpuUse& use) {
   const NodeId node = cluster.node_of(id);
   gpus_[id.value()] = use;
   reindex(node, (vacant_now(cluster, id) ? 1 : 0) - before);
-  Bytes& most = rooms_[node.value()];
-  const bool had_most = room == most;
-  most = std::max(most, room_now(cluster, id));
-  if (had_most) find_room(cluster, node);
+  const Bytes most = rooms_[node.value()];
+  if (room == most) return find_room(cluster, node);
+  set_room(node, std::max(most, room_now(cluster, id)));
+}
+
+void Occupancy::put_back(NodeId id, const NodeUse& use, Bytes room) {
+  reindex(id, std::int64_t{use.vacant} - nodes_[id.value()].vacant);
+  nodes_[id.value()] = use;
+  set_room(id, room);
 }
 
 void Occupancy::set_node(NodeId id, const NodeUse& use) {

@@ -59,6 +59,9 @@ class Occupancy {
   GpuCount vacant() const { return GpuCount(vacant_); }
   /// The most there is on one GPU of the node, by room_on(). O(1).
   Bytes room_on(NodeId id) const { return rooms_[id.value()]; }
+  /// The first node of [from, end) with at least so much on one GPU; `end` if there is none. Nodes
+  /// without are passed over by 32s.
+  NodeId next_with_room(Bytes room, NodeId from, NodeId end) const;
 
   /// Nodes with exactly `count` vacant GPUs.
   const NodeSet& nodes_with(std::uint32_t count) const { return by_vacant_[count]; }
@@ -70,16 +73,22 @@ class Occupancy {
   /// Requires: the grant was put before and not taken since.
   void take(const Cluster& cluster, const Grant& grant);
 
-  /// Replaces all figures of one GPU; for measurements and for undoing.
+  /// Replaces all figures of one GPU, as a measurement does.
   void set_gpu(const Cluster& cluster, GpuId id, const GpuUse& use);
   void set_node(NodeId id, const NodeUse& use);
   void set_admission(const Cluster& cluster, const Admission& admission);
+
+  /// Undoes what was done to a node and GPUs of it. Requires: all that changed since this was so is
+  /// put back.
+  void put_back(GpuId id, const GpuUse& use) { gpus_[id.value()] = use; }
+  void put_back(NodeId id, const NodeUse& use, Bytes room);
 
   bool operator==(const Occupancy&) const = default;
 
  private:
   void reindex(NodeId node, std::int64_t change);
   void find_room(const Cluster& cluster, NodeId node);
+  void set_room(NodeId node, Bytes most);
   void recount(const Cluster& cluster);
   bool vacant_now(const Cluster& cluster, GpuId id) const {
     return is_vacant(admission_, cluster.gpu(id), gpus_[id.value()]);
@@ -93,6 +102,7 @@ class Occupancy {
   std::vector<NodeUse> nodes_;
   std::vector<NodeSet> by_vacant_;  ///< Indexed by the number of vacant GPUs.
   std::vector<Bytes> rooms_;        ///< By node.
+  std::vector<Bytes> most_rooms_;   ///< The most of 32 nodes each.
   std::int64_t vacant_ = 0;
 };
 

@@ -127,10 +127,10 @@ Why Trial::look(const Placement& placement, const Ask& ask, JobId job) const {
 
 void Trial::save(const Grant& grant) {
   for (const Share& share : grant.shares) {
-    log_.push_back({scratch_.gpu(share.gpu), {}, share.gpu.value(), false});
+    log_.push_back({scratch_.gpu(share.gpu), {}, Bytes(0), share.gpu.value(), false});
   }
   for_each_node(cluster_, grant, [&](NodeId node, std::size_t) {
-    log_.push_back({{}, scratch_.node(node), node.value(), true});
+    log_.push_back({{}, scratch_.node(node), scratch_.room_on(node), node.value(), true});
   });
 }
 
@@ -157,9 +157,9 @@ void Trial::rollback(Mark mark) {
   for (; log_.size() > mark; log_.pop_back()) {
     const Scratch::Saved& saved = log_.back();
     if (saved.is_node) {
-      scratch_.set_node(NodeId(saved.index), saved.node);
+      scratch_.put_back(NodeId(saved.index), saved.node, saved.room);
     } else {
-      scratch_.set_gpu(cluster_, GpuId(saved.index), saved.gpu);
+      scratch_.put_back(GpuId(saved.index), saved.gpu);
     }
   }
 }

@@ -56,6 +56,7 @@ struct Scratch {
   struct Saved {
     GpuUse gpu;
     NodeUse node;
+    Bytes room;  ///< The node's.
     std::uint32_t index;
     bool is_node;
   };

@@ -87,6 +87,14 @@ void expect_index_is_true(const Cluster& cluster, const Occupancy& use) {
     }
   }
   EXPECT_EQ(use.vacant(), GpuCount(all));
+  const NodeId end(static_cast<std::uint32_t>(cluster.nodes().size()));
+  for (const Bytes room : {Bytes(0), 1_GiB, 12_GiB, 24_GiB, kMostBytes}) {
+    NodeId next = end;  // the nearest node with so much, from the last node on
+    for (std::uint32_t n = end.value(); n-- > 0;) {
+      if (use.room_on(NodeId(n)) >= room) next = NodeId(n);
+      ASSERT_EQ(use.next_with_room(room, NodeId(n), end), next) << room.raw() << " from " << n;
+    }
+  }
 }
 
 TEST(Occupancy, StartsVacant) {

@@ -29,7 +29,9 @@ std::optional<NodeId> best_node(const Ask& ask, Candidates& candidates, ScoreOf 
   const bool wants_gpus = ask.gpus() > GpuCount(0);
   std::optional<NodeId> best;
   decltype(score_of(NodeId(0))) most{};
-  for (NodeId node(0); node < NodeId(candidates.node_count()); node = NodeId(node.value() + 1)) {
+  const NodeId end(candidates.node_count());
+  for (NodeId node = candidates.next_node(NodeId(0)); node < end;
+       node = candidates.next_node(NodeId(node.value() + 1))) {
     const bool holds = wants_gpus ? candidates.fitting(node) >= candidates.wanted()
                                   : candidates.host_fits(node, 0);
     if (!holds) continue;

@@ -16,7 +16,8 @@ Candidates::Candidates(const Ask& ask, JobId job, const Trial& trial)
       by_count_(takes_whole(ask) && !is_choosy(ask) && ask.request.cpu == CpuMilli(0) &&
                 ask.request.host == Bytes(0) && !trial.has_holds() &&
                 trial.use().admission().mode == AdmissionMode::Guarantee),
-      by_room_(!takes_whole(ask) && trial.use().admission().mode == AdmissionMode::Guarantee) {}
+      by_room_(ask.gpus() > GpuCount(0) && !takes_whole(ask) &&
+               trial.use().admission().mode == AdmissionMode::Guarantee) {}
 
 void Candidates::note(Why why) {
   if (why == Why::Reservation || (why == Why::Health && worst_ == Why::Capacity)) worst_ = why;
@@ -49,6 +50,10 @@ std::uint32_t Candidates::at_most(NodeId node) const {
   return needs_vacant ? trial_.use().node(node).vacant : trial_.cluster().node(node).gpus;
 }
 
+NodeId Candidates::next_node(NodeId from, NodeId end) const {
+  return by_room_ ? trial_.use().next_with_room(ask_.request.gpu.vram, from, end) : from;
+}
+
 std::uint32_t Candidates::fitting(NodeId node) {
   if (by_count_) return trial_.use().node(node).vacant;
   if (!may_be_on(node, ask_, 1)) return 0;  // what is wrong with its GPUs is no reason
@@ -73,7 +78,8 @@ std::optional<NodeId> Candidates::first_node(std::uint32_t count, NodeId from, N
     }
     return best < end ? std::optional(best) : std::nullopt;
   }
-  for (NodeId node = from; node < end; node = NodeId(node.value() + 1)) {
+  for (NodeId node = next_node(from, end); node < end;
+       node = next_node(NodeId(node.value() + 1), end)) {
     if (at_most(node) >= count && fitting(node) >= count) return node;
   }
   return std::nullopt;
@@ -90,7 +96,7 @@ std::optional<NodeId> Candidates::tightest_node(std::uint32_t count) {
   }
   std::optional<NodeId> best;
   std::uint32_t fewest = 0;
-  for (NodeId node(0); node < end; node = NodeId(node.value() + 1)) {
+  for (NodeId node = next_node(NodeId(0)); node < end; node = next_node(NodeId(node.value() + 1))) {
     if (at_most(node) < count) continue;
     const std::uint32_t have = fitting(node);
     if (have >= count && (!best || have < fewest)) best = node, fewest = have;
@@ -130,8 +136,9 @@ Placed Candidates::gather_in_order() {
   if (!may_suffice()) return refusal();
   std::vector<GpuId> gpus;
   gpus.reserve(wanted_);
-  NodeId node(0);
-  for (; gpus.size() < wanted_ && node < NodeId(nodes_); node = NodeId(node.value() + 1)) {
+  NodeId node = next_node(NodeId(0));
+  for (; gpus.size() < wanted_ && node < NodeId(nodes_);
+       node = next_node(NodeId(node.value() + 1))) {
     if (by_count_ && trial_.use().node(node).vacant == 0) continue;
     const auto missing = wanted_ - static_cast<std::uint32_t>(gpus.size());
     append_fitting(node, std::min(missing, fitting(node)), gpus);

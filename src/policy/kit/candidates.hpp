@@ -24,6 +24,10 @@ class Candidates {
   bool may_suffice() const { return !by_count_ || trial_.use().vacant() >= ask_.gpus(); }
   bool needs_many_nodes() const { return wanted_ > trial_.cluster().largest_node(); }
 
+  /// The first node of [from, end) that is to be looked at; no GPU of those before it fits.
+  NodeId next_node(NodeId from, NodeId end) const;
+  NodeId next_node(NodeId from) const { return next_node(from, NodeId(nodes_)); }
+
   /// GPUs of this node that fit the ask; all that its host can carry of them. O(1) for jobs that
   /// take whole GPUs, else O(GPUs of the node).
   std::uint32_t fitting(NodeId node);

@@ -33,7 +33,9 @@ Placed place_cheapest(const Ask& ask, const Trial& trial, Candidates& candidates
   std::vector<GpuId> chosen;
   Price least{};
   Closeness least_closeness{};
-  for (NodeId node(0); node < NodeId(candidates.node_count()); node = NodeId(node.value() + 1)) {
+  const NodeId end(candidates.node_count());
+  for (NodeId node = candidates.next_node(NodeId(0)); node < end;
+       node = candidates.next_node(NodeId(node.value() + 1))) {
     if (candidates.fitting(node) < candidates.wanted()) continue;
     fitting.clear();
     here.clear();

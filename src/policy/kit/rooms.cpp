@@ -26,9 +26,10 @@ std::vector<Room> rooms_of(std::span<const NodeSpec> nodes, const Trial& trial,
   const std::uint32_t end = from + static_cast<std::uint32_t>(nodes.size());
   if (candidates.are_the_vacant()) return rooms_by_index(from, end, trial);
   std::vector<Room> found;
-  for (std::uint32_t place = from; place < end; ++place) {
-    const std::uint32_t fitting = candidates.fitting(NodeId(place));
-    if (fitting > 0) found.push_back({fitting, place});
+  for (NodeId node = candidates.next_node(NodeId(from), NodeId(end)); node < NodeId(end);
+       node = candidates.next_node(NodeId(node.value() + 1), NodeId(end))) {
+    const std::uint32_t fitting = candidates.fitting(node);
+    if (fitting > 0) found.push_back({fitting, node.value()});
   }
   std::ranges::stable_sort(found, std::ranges::greater(), &Room::fitting);
   return found;

@@ -60,7 +60,9 @@ class Random final : public Placer {
     const bool many = wants_gpus && candidates.needs_many_nodes();
     std::vector<NodeId> nodes;
     std::uint32_t room = 0;
-    for (NodeId node(0); node < NodeId(candidates.node_count()); node = NodeId(node.value() + 1)) {
+    const NodeId end(candidates.node_count());
+    for (NodeId node = candidates.next_node(NodeId(0)); node < end;
+         node = candidates.next_node(NodeId(node.value() + 1))) {
       const std::uint32_t fitting = wants_gpus ? candidates.fitting(node) : 0;
       const bool fits =
           wants_gpus ? fitting >= (many ? 1 : candidates.wanted()) : candidates.host_fits(node, 0);
