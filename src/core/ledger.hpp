@@ -32,11 +32,15 @@ class Ledger {
 
   /// Grows whenever more might fit than before.
   std::uint64_t room_version() const { return room_version_; }
+  /// Grows whenever what GPUs and nodes can take changes, berths aside: with their health, foreign
+  /// use, the rules of admission and, where these go by it, the memory in use.
+  std::uint64_t condition_version() const { return condition_version_; }
 
  private:
   Occupancy use_;
   mutable Scratch scratch_;  ///< Its use equals use_ whenever no trial is open.
   std::uint64_t room_version_ = 0;
+  std::uint64_t condition_version_ = 1;
 };
 
 }  // namespace berth

@@ -144,6 +144,8 @@ class ClusterView {
 
   /// Grows whenever more might fit than before: a release, better health, less foreign use.
   std::uint64_t room_version() const { return state_->ledger.room_version(); }
+  /// Ledger::condition_version().
+  std::uint64_t condition_version() const { return state_->ledger.condition_version(); }
   Trial trial() const { return state_->ledger.trial(state_->cluster); }
 
   /// The neighbours of each job, and how fast jobs run beside each other.

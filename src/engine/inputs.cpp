@@ -250,6 +250,7 @@ void Engine::on(const AttemptEnded& ended) {
   if (job == nullptr || !(holds_berth(job->state) || has_idle_process(*job))) return;
   if (job->ended) return;  // told before
   note_end(*job, ended.at);
+  emit(EventKind::Changed, job->id);  // its run is over, whatever follows
   relieve(job->grant.shares);
   const bool killed_to_run_again = job->state == JobState::Stopping && !job->ending &&
                                    job->after_stop == JobState::Queued &&
@@ -320,6 +321,7 @@ void Engine::on(const Measured& measured) {
     state_.ledger.grow(state_.cluster, *share, tenant.bytes);
     share->charge = tenant.bytes;
     weigh(job->spec.user);
+    emit(EventKind::Changed, job->id);
   }
   const GpuUse& use = state_.ledger.use().gpu(measured.gpu);
   GpuUse fresh = use;
@@ -345,6 +347,7 @@ void Engine::on(const Shrunk& shrunk) {
   share->charge = shrunk.charge;
   share->granted = shrunk.charge;
   weigh(job->spec.user);
+  emit(EventKind::Changed, job->id);
 }
 
 void Engine::on(const GpuHealth& health) {

@@ -32,7 +32,8 @@ class Timeline : public testing::Test {
     }
     std::ranges::sort(leaving, {}, &Leaving::at);
     const Ask ask = ask_of(view.job(job));
-    auto found = earliest_start({job, ask}, *first_fit({}), leaving, trial);
+    Leavers leavers(leaving.size(), [next = leaving.begin()]() mutable { return *next++; });
+    auto found = earliest_start({job, ask}, *first_fit({}), leavers, trial);
     EXPECT_EQ(trial.use(), before) << "the trial is left as it was";
     return found;
   }

@@ -16,7 +16,7 @@ enum class EventKind : std::uint8_t {
   Requeued,   ///< It waits again.
   Ended,      ///< Its process is gone; the memory may not be free yet.
   Forgotten,  ///< It ended and holds nothing: the view no longer knows it.
-  Changed,    ///< Its estimate, time limit, class or progress changed.
+  Changed,    ///< Its estimate, time limit, class, progress or charge changed.
 };
 
 struct Event {

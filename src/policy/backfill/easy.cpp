@@ -45,7 +45,7 @@ class Easy final : public Backfill {
   bool by_run() const override { return true; }
   void run(Walk& walk) override {
     overdue_.follow(walk.context());
-    StartPromise promise(walk, last_.still_true(walk));
+    StartPromise promise = last_.follow(walk);
     EasyPass(walk, promise).run(&overdue_);
     last_.keep(promise, walk);
   }

@@ -59,7 +59,7 @@ class Lend final : public Backfill {
   void run(Walk& walk) override {
     Lending lending(walk, options_, loans_, vacancy_);
     lending.keep_places();
-    StartPromise promise(walk, last_.still_true(walk));
+    StartPromise promise = last_.follow(walk);
     EasyPass(walk, promise, &lending).run(nullptr, lending.first());
     lending.lend();
     last_.keep(promise, walk, lending.holds());

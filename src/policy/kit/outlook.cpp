@@ -30,17 +30,6 @@ std::uint64_t condition_of(const ClusterView& view) {
   return hash | 1;
 }
 
-Bytes charge_of(const Grant& grant) {
-  Bytes sum{0};
-  for (const Share& share : grant.shares) sum += share.charge;
-  return sum;
-}
-
-/// Of a job started in this pass.
-Instant end_of(const Fresh& fresh, const ClusterView& view, const Plans& plans) {
-  return later(view.now(), plans.counted_on(view.job(fresh.job)));
-}
-
 /// In microseconds, each half as long again as the one before; the last is beyond any run time.
 constexpr auto kSteps = [] {
   std::array<std::int64_t, 92> steps{1};
@@ -79,23 +68,10 @@ Duration Plans::holds_for(const JobView& job) const {
   return has_outlived(job) ? job.estimate() + step_of(job) - job.progressed() : counted_on(job);
 }
 
-std::vector<Leaving> leaving_as_foreseen(const ClusterView& view, std::span<const Fresh> started,
-                                         const Plans& plans) {
-  std::vector<Leaving> leaving;
-  leaving.reserve(view.running().size() + started.size());
-  for (const JobId id : view.running()) {
-    const JobView job = view.job(id);
-    leaving.push_back({.at = plans.foreseen_end(job, view.now()),
-                       .grant_number = job.grant_number(),
-                       .grant = &job.grant()});
-  }
-  std::uint64_t number = view.grants();
-  for (const Fresh& fresh : started) {
-    leaving.push_back(
-        {.at = end_of(fresh, view, plans), .grant_number = ++number, .grant = &fresh.grant});
-  }
-  std::ranges::sort(leaving, {}, [](const Leaving& l) { return std::pair(l.at, l.grant_number); });
-  return leaving;
+Bytes charges_of(const Grant& grant) {
+  Bytes sum{0};
+  for (const Share& share : grant.shares) sum += share.charge;
+  return sum;
 }
 
 Instant first_doubt(const ClusterView& view, std::span<const Fresh> started, const Plans& plans,
@@ -114,22 +90,9 @@ Instant first_doubt(const ClusterView& view, std::span<const Fresh> started, con
   return first;
 }
 
-Scratch occupancy_at(Instant then, const ClusterView& view, const Occupancy& now,
-                     std::span<const Fresh> started, const Plans& plans) {
-  Scratch scratch{now, {}};
-  for (const JobId id : view.running()) {
-    const JobView job = view.job(id);
-    if (plans.foreseen_end(job, view.now()) <= then) scratch.use.take(view.cluster(), job.grant());
-  }
-  for (const Fresh& fresh : started) {
-    if (end_of(fresh, view, plans) <= then) scratch.use.take(view.cluster(), fresh.grant);
-  }
-  return scratch;
-}
-
 Outlook::Noted Outlook::noted(const ClusterView& view, JobId id, const Plans& plans) {
   const JobView job = view.job(id);
-  return {id, plans.foreseen_end(job, view.now()), charge_of(job.grant())};
+  return {id, plans.foreseen_end(job, view.now()), charges_of(job.grant())};
 }
 
 Outlook::Change Outlook::between(const Noted& was, const Noted& is, Instant now) {
@@ -161,14 +124,9 @@ Outlook::Change Outlook::follow(const ClusterView& view, const Plans& plans) {
 
 void Outlook::add(const ClusterView& view, std::span<const Fresh> started, const Plans& plans) {
   for (const Fresh& fresh : started) {
-    noted_.push_back({fresh.job, end_of(fresh, view, plans), charge_of(fresh.grant)});
+    noted_.push_back({fresh.job, plans.foreseen_end(fresh, view), charges_of(fresh.grant)});
   }
   if (!started.empty()) std::ranges::sort(noted_, {}, &Noted::job);
-}
-
-void Outlook::note(const ClusterView& view, std::span<const Fresh> started, const Plans& plans) {
-  follow(view, plans);
-  add(view, started, plans);
 }
 
 void Outlook::save(ByteWriter& writer) const {

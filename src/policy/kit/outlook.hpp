@@ -34,6 +34,10 @@ struct Plans {
   Instant foreseen_end(const JobView& job, Instant now) const {
     return job.state() == JobState::Stopping ? now : later(now, counted_on(job));
   }
+  /// The same of one that was started in this pass.
+  Instant foreseen_end(const Fresh& fresh, const ClusterView& view) const {
+    return later(view.now(), counted_on(view.job(fresh.job)));
+  }
 };
 
 /// True if no limit ends the job and it has run for longer than its estimate.
@@ -45,20 +49,13 @@ inline bool has_outlived(const JobView& job) {
 /// True if what is foreseen of the job is neither said by its user nor learned.
 inline bool is_guess(const JobView& job) { return !has_plan(job) || has_outlived(job); }
 
-/// All jobs that run or were started in this pass, in the order in which they are foreseen to
-/// leave.
-std::vector<Leaving> leaving_as_foreseen(const ClusterView& view, std::span<const Fresh> started,
-                                         const Plans& plans);
+/// Of all GPUs together.
+Bytes charges_of(const Grant& grant);
 
 /// When the first of the jobs that are foreseen to leave by `until`, and that no limit ends, is
 /// foreseen to leave later than now, if it still runs then: what was planned by it may move.
 Instant first_doubt(const ClusterView& view, std::span<const Fresh> started, const Plans& plans,
                     Instant until);
-
-/// The cluster at `then`, without the jobs that are foreseen to have left. `now` is the cluster
-/// now, with the jobs started in this pass.
-Scratch occupancy_at(Instant then, const ClusterView& view, const Occupancy& now,
-                     std::span<const Fresh> started, const Plans& plans);
 
 /// Remembers from pass to pass when jobs were assumed to leave. As long as it reports no change,
 /// plans made then are still valid.
@@ -75,13 +72,6 @@ class Outlook {
   Change follow(const ClusterView& view, const Plans& plans = {});
   /// Notes the jobs that were started in this pass too. Requires: follow() in this pass.
   void add(const ClusterView& view, std::span<const Fresh> started, const Plans& plans = {});
-
-  /// The first half of follow().
-  Change look(const ClusterView& view, const Plans& plans) const {
-    return Outlook(*this).follow(view, plans);
-  }
-  /// The second half of it, and add().
-  void note(const ClusterView& view, std::span<const Fresh> started, const Plans& plans);
 
   bool has_noted() const { return condition_ != 0; }
   void save(ByteWriter& writer) const;

@@ -6,8 +6,8 @@
 
 namespace berth {
 
-std::optional<Earliest> earliest_start(const Seeker& seeker, const Placer& placer,
-                                       std::span<const Leaving> leaving, Trial& trial) {
+std::optional<Earliest> earliest_start(const Seeker& seeker, const Placer& placer, Leavers& leaving,
+                                       Trial& trial) {
   std::vector<Trial::Mark> marks{trial.mark()};  // of the trial after so many departures
   const auto place_after = [&](std::size_t gone) -> Placed {
     if (gone + 1 < marks.size()) {
@@ -15,7 +15,7 @@ std::optional<Earliest> earliest_start(const Seeker& seeker, const Placer& place
       marks.resize(gone + 1);
     }
     while (marks.size() <= gone) {
-      trial.take(*leaving[marks.size() - 1].grant);
+      trial.take(*leaving.at(marks.size() - 1).grant);
       marks.push_back(trial.mark());
     }
     return placer.place(seeker.ask, seeker.job, trial);
@@ -39,8 +39,9 @@ std::optional<Earliest> earliest_start(const Seeker& seeker, const Placer& place
   }
   trial.rollback(marks.front());
   if (!best) return std::nullopt;
-  return Earliest{
-      .placement = std::move(*best), .gone = low, .from = low == 0 ? kNever : leaving[low - 1].at};
+  return Earliest{.placement = std::move(*best),
+                  .gone = low,
+                  .from = low == 0 ? kNever : leaving.at(low - 1).at};
 }
 
 }  // namespace berth

@@ -5,8 +5,11 @@
 // known time. The place is found with the policy's own placer, so it is one the job would take.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <optional>
-#include <span>
+#include <utility>
+#include <vector>
 
 #include "core/trial.hpp"
 #include "core/view.hpp"
@@ -34,6 +37,26 @@ struct Leaving {
   const Grant* grant;
 };
 
+/// Occupants in the order in which they leave, found as far as they are asked for.
+class Leavers {
+ public:
+  /// `next` gives one after the other, `size` in all.
+  Leavers(std::size_t size, std::function<Leaving()> next) : size_(size), next_(std::move(next)) {}
+
+  std::size_t size() const { return size_; }
+  /// Requires: place < size().
+  const Leaving& at(std::size_t place) {
+    BERTH_ASSERT(place < size_);
+    while (found_.size() <= place) found_.push_back(next_());
+    return found_[place];
+  }
+
+ private:
+  std::size_t size_;
+  std::function<Leaving()> next_;
+  std::vector<Leaving> found_;
+};
+
 /// A job that looks for a place.
 struct Seeker {
   JobId job;
@@ -45,11 +68,11 @@ inline Instant planned_end(const JobView& job, Instant now) {
   return job.state() == JobState::Stopping ? now : later(now, job.planned());
 }
 
-/// The earliest departure of `leaving`, in the order in which they leave, after which the job fits
-/// beside every occupant that is not listed; nothing if it does not fit even then (because of
+/// The earliest departure of `leaving` after which the job fits beside every occupant that is not
+/// among them; nothing if it does not fit even then (because of
 /// health). The trial is unchanged. Cost: O(log leaving) placements, and as many departures as are
 /// needed, twice.
-std::optional<Earliest> earliest_start(const Seeker& seeker, const Placer& placer,
-                                       std::span<const Leaving> leaving, Trial& trial);
+std::optional<Earliest> earliest_start(const Seeker& seeker, const Placer& placer, Leavers& leaving,
+                                       Trial& trial);
 
 }  // namespace berth

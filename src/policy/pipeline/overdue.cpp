@@ -25,15 +25,9 @@ void Overdue::follow(const PassContext& context) {
 }
 
 void Overdue::update(JobId id, const ClusterView& view) {
-  if (const Instant* const was = due_.find(id)) {
-    jobs_.erase({*was, id});
-    due_.erase(id);
-  }
   const Job* const job = view.find(id);
-  if (job == nullptr || !is_waiting(job->state)) return;
-  const Instant due = due_of(view.job(id), after_);
-  jobs_.emplace(due, id);
-  due_.insert(id, due);
+  if (job == nullptr || !is_waiting(job->state)) return due_.erase(id);
+  due_.set(id, due_of(view.job(id), after_));
 }
 
 }  // namespace berth

@@ -5,12 +5,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <set>
 #include <utility>
 
-#include "core/base/id_map.hpp"
 #include "core/view.hpp"
+#include "policy/kit/moments.hpp"
 
 namespace berth {
 
@@ -24,22 +23,19 @@ struct OverdueAfter {
 
 class Overdue {
  public:
-  using Due = std::pair<Instant, JobId>;
-
   explicit Overdue(const OverdueAfter& after) : after_(after) {}
 
   /// Brings all up to date: once in a pass, before anything else.
   void follow(const PassContext& context);
 
   /// Waiting jobs and when they are due, the earliest first; empty if no job ever is.
-  const std::set<Due>& jobs() const { return jobs_; }
+  const std::set<std::pair<Instant, JobId>>& jobs() const { return due_.by_time(); }
 
  private:
   void update(JobId id, const ClusterView& view);
 
   OverdueAfter after_;
-  std::set<Due> jobs_;
-  IdMap<JobId, Instant> due_;
+  Moments due_;
 };
 
 /// When a job is overdue: a multiple of its run time after it was submitted, `after.most` later at

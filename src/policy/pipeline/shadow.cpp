@@ -9,9 +9,10 @@
 
 namespace berth {
 
-std::optional<Shadow> shadow_of(Walk& walk, JobId job, const Ask& ask) {
+std::optional<Shadow> shadow_of(Walk& walk, const Departures& departures, JobId job,
+                                const Ask& ask) {
   const ClusterView& view = walk.view();
-  const std::vector<Leaving> leaving = leaving_as_foreseen(view, walk.started(), walk.plans());
+  Leavers leaving = departures.leavers(view, walk.started(), walk.plans());
   auto earliest = earliest_start({job, ask}, walk.placer(), leaving, walk.trial());
   if (!earliest) return std::nullopt;
   return Shadow{.job = job,
@@ -20,15 +21,9 @@ std::optional<Shadow> shadow_of(Walk& walk, JobId job, const Ask& ask) {
                 .place = std::move(earliest->placement)};
 }
 
-Hold hold_of(const Shadow& shadow, const Walk& walk) {
-  const ClusterView& view = walk.view();
-  const Plans plans = walk.plans();
-  const auto is_by_guess = [&](JobId id) {
-    const JobView job = view.job(id);
-    return is_guess(job) && plans.foreseen_end(job, view.now()) == shadow.start;
-  };
-  const bool is_known = std::ranges::none_of(view.running(), is_by_guess) &&
-                        std::ranges::none_of(walk.started(), is_by_guess, &Fresh::job);
+Hold hold_of(const Shadow& shadow, const Walk& walk, const Departures& departures) {
+  const bool is_known =
+      !departures.is_guessed(shadow.start, walk.view(), walk.started(), walk.plans());
   return {.job = shadow.job,
           .ask = shadow.ask,
           .placement = shadow.place,
@@ -38,7 +33,8 @@ Hold hold_of(const Shadow& shadow, const Walk& walk) {
 Trial& AtStart::then() {
   if (then_) return *then_;
   const ClusterView& view = walk_.view();
-  use_ = occupancy_at(shadow_.start, view, walk_.trial().use(), walk_.started(), walk_.plans());
+  use_ = departures_.occupancy_at(shadow_.start, view, walk_.trial().use(), walk_.started(),
+                                  walk_.plans());
   return then_.emplace(view.cluster(), *use_);
 }
 

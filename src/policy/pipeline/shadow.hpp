@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "policy/kit/departures.hpp"
 #include "policy/pipeline/walk.hpp"
 
 namespace berth {
@@ -20,19 +21,21 @@ struct Shadow {
 };
 
 /// Nothing if the job would not fit even when every job has left, which is a matter of health.
-/// Cost: O(running log running) and O(log running) placements.
-std::optional<Shadow> shadow_of(Walk& walk, JobId job, const Ask& ask);
+/// Cost: O(log running) placements, and the departures that are needed.
+std::optional<Shadow> shadow_of(Walk& walk, const Departures& departures, JobId job,
+                                const Ask& ask);
 
 /// What users see of it. Its time is not known if a job without a plan is among the last to leave
 /// before the promised start.
-Hold hold_of(const Shadow& shadow, const Walk& walk);
+Hold hold_of(const Shadow& shadow, const Walk& walk, const Departures& departures);
 
 /// The cluster at the promised start, without the promised job, while others pass it in one walk.
-/// Looked at when it is needed first, O(GPUs + running).
+/// Looked at when it is needed first, O(GPUs) and the departures until then.
 class AtStart {
  public:
-  /// Requires: both outlive this; `shadow.start` stays.
-  AtStart(Walk& walk, Shadow& shadow) : walk_(walk), shadow_(shadow) {}
+  /// Requires: all outlive this; `shadow.start` stays.
+  AtStart(Walk& walk, const Departures& departures, Shadow& shadow)
+      : walk_(walk), departures_(departures), shadow_(shadow) {}
 
   /// The promised place is the one that the view shows as kept, if the job would still fit there.
   void stay_where_kept();
@@ -55,6 +58,7 @@ class AtStart {
   std::optional<Placement> room_beside(JobId job, const Ask& ask);
 
   Walk& walk_;
+  const Departures& departures_;
   Shadow& shadow_;
   std::optional<Scratch> use_;
   std::optional<Trial> then_;

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "core/base/assert.hpp"
-#include "policy/kit/outlook.hpp"
+#include "policy/kit/departures.hpp"
 #include "policy/pipeline/shadow.hpp"
 #include "policy/pipeline/walk.hpp"
 
@@ -13,8 +13,9 @@ namespace berth {
 /// In one pass.
 class StartPromise {
  public:
-  /// `known` is that of the last pass, if it still holds. Requires: the walk outlives this.
-  StartPromise(Walk& walk, std::optional<Shadow> known) : walk_(walk), known_(std::move(known)) {}
+  /// `known` is that of the last pass, if it still holds. Requires: both others outlive this.
+  StartPromise(Walk& walk, const Departures& departures, std::optional<Shadow> known)
+      : walk_(walk), departures_(departures), known_(std::move(known)) {}
 
   /// Promises a start to this job; nothing if it would not fit were all others gone. It counts
   /// against its user's limits from then on. Requires: nothing is promised.
@@ -37,6 +38,7 @@ class StartPromise {
 
  private:
   Walk& walk_;
+  const Departures& departures_;
   std::optional<Shadow> known_;
   std::optional<Shadow> shadow_;
   std::optional<AtStart> at_start_;  ///< If there is a shadow.
@@ -45,16 +47,17 @@ class StartPromise {
 /// From pass to pass.
 class LastPromise {
  public:
-  /// The promise of the last pass, if every job keeps to the plans it rests on and its place is
-  /// kept.
-  std::optional<Shadow> still_true(const Walk& walk) const;
+  /// Once in a pass, before anything else. The promise of the last pass is known in this one if
+  /// every job keeps to the plans it rests on and its place is kept. Requires: both outlive what is
+  /// returned.
+  StartPromise follow(Walk& walk);
   /// At the end of a pass; its place is kept, and those of others, which come before its own for a
   /// job that has both.
   void keep(const StartPromise& promise, Walk& walk, std::vector<Hold> others = {});
 
  private:
   std::optional<Shadow> shadow_;
-  Outlook outlook_;  ///< What it rests on.
+  Departures departures_;  ///< What it rests on.
 };
 
 }  // namespace berth
