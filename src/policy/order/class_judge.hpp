@@ -8,6 +8,7 @@
 
 #include "policy/keys.hpp"
 #include "policy/kit/classes.hpp"
+#include "policy/kit/moments.hpp"
 #include "policy/order/stated_classes.hpp"
 
 namespace berth {
@@ -51,7 +52,7 @@ class ClassJudge {
 
   /// Once per pass: running jobs that have outlived their class join the next one, and waiting jobs
   /// that the events name get the class that their user's word is worth. Asks to be called again
-  /// when the next running job will have outlived its class. O(running).
+  /// when the next running job will have outlived its class. O(log running) per changed job.
   Decisions judge(const ClusterView& view, std::span<const Event> events);
   /// The class of a job from this pass on; the view shows it from the next one on.
   DurationClass class_of(const JobView& job) const;
@@ -59,8 +60,11 @@ class ClassJudge {
   Snapshot save() const { return stated_.save(); }
   /// Errors: BadData for bytes that save() did not write, naming `whose` memory it was to be.
   Expected<void> restore(const Snapshot& bytes, std::string_view whose) {
+    is_fresh_ = true;
     return stated_.restore(bytes, whose);
   }
+  /// The jobs whose class is another from this pass on.
+  const std::map<JobId, DurationClass>& judged() const { return judged_; }
 
  private:
   /// A running job whose class is raised.
@@ -70,14 +74,16 @@ class ClassJudge {
     DurationClass is;
   };
 
-  void watch(const JobView& job, const ClusterView& view, Decisions& decisions,
-             std::vector<Outlived>& outlived);
+  void watch(JobId id, const ClusterView& view);
+  std::vector<Outlived> raise_outlived(const ClusterView& view, Decisions& decisions);
   void doubt(const JobView& job, Decisions& decisions);
   bool raise(const JobView& job, DurationClass is, Decisions& decisions);
 
   ClassBounds bounds_;
   StatedClasses stated_;
   std::map<JobId, DurationClass> judged_;  ///< In this pass.
+  Moments outlives_;      ///< When each running job that has a bound will have outlived its class.
+  bool is_fresh_ = true;  ///< The running jobs were not looked at yet.
 };
 
 }  // namespace berth

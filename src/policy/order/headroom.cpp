@@ -15,6 +15,7 @@
 #include "policy/kit/user_services.hpp"
 #include "policy/order/backlog.hpp"
 #include "policy/order/class_judge.hpp"
+#include "policy/order/running_work.hpp"
 #include "policy/pipeline/gate.hpp"
 #include "policy/policies.hpp"
 
@@ -71,7 +72,7 @@ constexpr About kHeadroom{
         "users as in fair queueing (Demers, Keshav and Shenker, SIGCOMM 1989); EASY backfilling "
         "(Lifka, JSSPP 1995).",
     .differs = "Nothing to compare with: it is not published elsewhere.",
-    .cost = "O(running + users + lanes) per pass, O(users + running) per submission.",
+    .cost = "O(users + lanes) per pass, O(users + log running) per submission.",
     .proof =
         "None yet. Our own tests check its promises to users on simulated days "
         "(test/property/fairness_test.cpp, test/property/starvation_test.cpp).",
@@ -126,8 +127,8 @@ class Headroom final : public Order {
 
   Decisions prepare(const ClusterView& view, std::span<const Event> events) override {
     Decisions decisions = judge_.judge(view, events);
-    running_work_.reset();
     const bool is_fresh = std::exchange(is_fresh_, false);
+    running_.follow(view, events, judge_, is_fresh);
     if (is_fresh) recall(view);
     for (const Event& event : events) note(event.job, view);
     if (is_fresh) view.for_each_pending([&](const JobView& job) { note(job.id(), view); });
@@ -140,7 +141,7 @@ class Headroom final : public Order {
 
   /// Of a user's jobs, whose service moves them all together: a lane has all that ask for as much.
   Ranked rank(const JobView& job, const ClusterView&) const override {
-    const Due* const due = due_of(job.id());
+    const Due* const due = dues_.find(job.id());
     if (due != nullptr && due->at <= had_.at) return {.rank = rank_of(*due), .valid_until = {}};
     return {.rank = {.major = lg(micros(run_time(job))), .minor = micros(job.in_line_since())},
             .valid_until = due == nullptr || due->at == kNever
@@ -148,7 +149,7 @@ class Headroom final : public Order {
                                : std::optional(UserServices::look_from(due->at))};
   }
   Rank lane_rank(const JobView& job, const ClusterView&) const override {
-    const Due* const due = due_of(job.id());
+    const Due* const due = dues_.find(job.id());
     if (due != nullptr && due->at <= had_.at) return rank_of(*due);
     const std::int64_t had = std::max(had_.mean / kLeastPartOfMean, had_.of(job.user()));
     return {.major = 1000 * lg(micros(run_time(job))) + fairness_milli_ * lg(had),
@@ -158,7 +159,9 @@ class Headroom final : public Order {
   Snapshot save() const override {
     ByteWriter writer;
     writer.text(judge_.save());
-    writer.text(saved(dues_));
+    std::map<JobId, Due> dues;
+    dues_.for_each([&](JobId id, const Due& due) { dues.emplace_hint(dues.end(), id, due); });
+    writer.text(saved(dues));
     writer.text(saved(had_));
     return writer.take();
   }
@@ -174,17 +177,24 @@ class Headroom final : public Order {
     if (auto done = judge_.restore(judge, "headroom"); !done) return done;
     const auto any = [](const auto&) { return true; };
     if (auto done = restore_into(had_, had, "headroom", any); !done) return done;
-    return restore_into(dues_, dues, "headroom", any);
+    std::map<JobId, Due> known;
+    if (auto done = restore_into(known, dues, "headroom", any); !done) return done;
+    dues_ = {};
+    for (const auto& [id, due] : known) dues_.insert(id, due);
+    return {};
   }
 
  private:
   /// The backlog as it was before the events of this pass, from the due times.
   void recall(const ClusterView& view) {
-    std::erase_if(dues_, [&](const auto& due) { return !view.knows(due.first); });
+    std::vector<JobId> gone;
+    dues_.for_each([&](JobId id, const Due&) {
+      if (!view.knows(id)) gone.push_back(id);
+    });
+    for (const JobId id : gone) dues_.erase(id);
     backlog_.clear();
     view.for_each_pending([&](const JobView& job) {
-      const auto due = dues_.find(job.id());
-      if (due != dues_.end()) add_to_backlog(job, due->second.run, view);
+      if (const Due* const due = dues_.find(job.id())) add_to_backlog(job, due->run, view);
     });
   }
 
@@ -195,18 +205,21 @@ class Headroom final : public Order {
 
   void note(JobId id, const ClusterView& view) {
     const Job* const job = view.find(id);
-    if (job == nullptr) dues_.erase(id);
+    Due* const known = dues_.find(id);
+    if (job == nullptr && known != nullptr) dues_.erase(id);
     backlog_.remove(id);
     if (job == nullptr || !is_waiting(job->state)) return;
     const JobView waiting = view.job(id);
     const Duration run = run_time(waiting);
     add_to_backlog(waiting, run, view);
-    const auto found = dues_.find(id);
-    if (found != dues_.end() && found->second.run == run) return;
+    if (known != nullptr && known->run == run) return;
     Due due = due_of(waiting, run, view);
-    const bool is_shorter = found != dues_.end() && run < found->second.run;
-    if (is_shorter) due.at = std::min(due.at, found->second.at);
-    dues_[id] = due;
+    if (known != nullptr && run < known->run) due.at = std::min(due.at, known->at);
+    if (known == nullptr) {
+      dues_.insert(id, due);
+    } else {
+      *known = due;
+    }
   }
 
   Duration run_time(const JobView& job) const {
@@ -218,38 +231,21 @@ class Headroom final : public Order {
     return {.major = micros(Instant::min()), .minor = micros(due.at)};
   }
 
-  const Due* due_of(JobId id) const {
-    const auto found = dues_.find(id);
-    return found == dues_.end() ? nullptr : &found->second;
-  }
-
   Due due_of(const JobView& job, Duration run, const ClusterView& view) {
-    const Duration ahead = backlog_.until_done(job.user(), running_work(view), view);
+    const Duration ahead = backlog_.until_done(job.user(), running_.left(view.now()), view);
     const Instant due = later(view.now(), times(ahead, overdue_milli_));
     return {.run = run, .at = overdue_milli_ == 0 ? kNever : due};
-  }
-
-  /// What is left to do of the jobs that run; looked up once in a pass.
-  Work running_work(const ClusterView& view) {
-    if (running_work_) return *running_work_;
-    Work sum = 0;
-    for (const JobId id : view.running()) {
-      const JobView job = view.job(id);
-      const Duration left = std::max(run_time(job) - job.progressed(), Duration::zero());
-      sum += part_of(ask_of(job), view.cluster()) * Work{micros(left)};
-    }
-    return running_work_.emplace(sum);
   }
 
   ClassJudge judge_;
   std::int64_t fairness_milli_;
   std::int64_t overdue_milli_;
   Keys keys_;
-  std::map<JobId, Due> dues_;
+  IdMap<JobId, Due> dues_;
   Backlog backlog_;
+  RunningWork running_;
   UserServices had_;
-  bool is_fresh_ = true;              ///< The waiting jobs were not looked at yet.
-  std::optional<Work> running_work_;  ///< In this pass.
+  bool is_fresh_ = true;  ///< No job was looked at yet.
 };
 
 }  // namespace

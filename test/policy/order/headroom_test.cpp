@@ -40,10 +40,12 @@ class Headroom : public testing::Test {
   bool is_overdue(JobId id) { return rank(id).major == micros(Instant::min()); }
   /// Leaves the scene long after.
   Duration due_after(JobId id) {
+    const Snapshot now = order_->save();
     scene_.at(kStart + hours(24 * 365));
     EXPECT_TRUE(is_overdue(id));
     const Duration after = Duration(rank(id).minor) - Duration(micros(kStart));
     scene_.at(kStart);
+    EXPECT_TRUE(order_->restore(now)) << "no order sees time go back";
     return after;
   }
   void has_had(UserId user, std::int64_t share_seconds) {
