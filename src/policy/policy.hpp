@@ -141,6 +141,9 @@ class Order {
   virtual std::int64_t lane(const JobView&, const ClusterView&) const { return 0; }
   /// Where depends_on() is Lane: the first of a lane among those of the others.
   virtual Rank lane_rank(const JobView&, const ClusterView&) const { return {}; }
+  /// Where it is told: as long as it is the same, so is the lane_rank() of every waiting job that
+  /// no event names.
+  virtual std::optional<std::uint64_t> lanes_version() const { return std::nullopt; }
   /// True for a waiting job that is not displaced any more once it runs.
   virtual bool is_settled(const JobView&) const { return false; }
   /// Notes a grant of the current pass, which the view does not show yet. Returns: whether the

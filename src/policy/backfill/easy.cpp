@@ -46,7 +46,8 @@ class Easy final : public Backfill {
   void run(Walk& walk) override {
     overdue_.follow(walk.context());
     StartPromise promise = last_.follow(walk);
-    EasyPass(walk, promise).run(&overdue_);
+    EasyPass pass(walk, promise);
+    if (!pass.all_wait_on(overdue_)) pass.run(&overdue_);
     last_.keep(promise, walk);
   }
   Expected<void> restore(const Snapshot&) override {

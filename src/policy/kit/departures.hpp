@@ -1,10 +1,11 @@
 // When the jobs that run are foreseen to leave, in that order, kept from pass to pass.
 //
-// Touches what changed: O(log running) per job that an event names or that outlived what was
-// foreseen of it, and one move within a flat list of the running jobs.
+// Touches only what changed: O(log running) per job that an event names or that outlived what was
+// foreseen of it.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -51,23 +52,21 @@ class Departures {
     JobId job;
     auto operator<=>(const Key&) const = default;
   };
-  struct Entry {
-    Key key;
+  struct Plan {
     Instant holds_until;  ///< If it still runs then, it is foreseen to leave later; else kNever.
     Bytes charge;
   };
-  static Entry entry_of(const JobView& job, Instant now, const Plans& plans);
-  std::vector<Entry>::iterator place_of(const Key& key);
-  void insert(const Entry& entry);
-  Entry erase(const Key& key);
+  using Entries = std::map<Key, Plan>;
+  static Entries::value_type entry_of(const JobView& job, Instant now, const Plans& plans);
+  void insert(const Entries::value_type& entry);
   /// Of one job, running or not. Returns: true if what was planned by it still holds.
   bool update(JobId id, const ClusterView& view, const Plans& plans);
-  /// The running ones that are foreseen to have left by `then`, in that order.
-  std::span<const Entry> gone_by(Instant then) const;
+  /// The end of those that are foreseen to have left by `then`.
+  Entries::const_iterator end_of_gone(Instant then) const;
 
-  std::vector<Entry> entries_;  ///< Ascending by key.
+  Entries entries_;
   IdMap<JobId, Key> keys_;
-  Moments doubts_;               ///< Entry::holds_until.
+  Moments doubts_;               ///< Plan::holds_until.
   std::vector<JobId> begun_;     ///< Started in the last pass, by what the policy decided.
   std::uint64_t condition_ = 0;  ///< ClusterView::condition_version() in the last pass.
 };

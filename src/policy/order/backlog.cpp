@@ -58,8 +58,13 @@ Duration Backlog::until_done(UserId user, Work running, const ClusterView& view)
   const Wide own = of(user);
   const std::int64_t own_weight = view.account(user).weight_milli;
   Work all = running;
+  auto account = view.accounts().begin();  // beside the users, who ascend likewise
   for (const auto& [other, waiting] : users_) {
-    all += std::min<Wide>(waiting.work, own * view.account(other).weight_milli / own_weight);
+    while (account != view.accounts().end() && account->first < other) ++account;
+    const bool has_one = account != view.accounts().end() && account->first == other;
+    const std::int64_t weight = has_one ? account->second.weight_milli : Account{}.weight_milli;
+    const Wide most = weight == own_weight ? own : own * weight / own_weight;
+    all += std::min<Wide>(waiting.work, most);
   }
   return Duration(static_cast<std::int64_t>(std::min<Wide>(all / kAll, micros(kForever))));
 }

@@ -132,7 +132,7 @@ class Headroom final : public Order {
     if (is_fresh) recall(view);
     for (const Event& event : events) note(event.job, view);
     if (is_fresh) view.for_each_pending([&](const JobView& job) { note(job.id(), view); });
-    had_.follow(view);
+    if (const Instant before = had_.at; had_.follow(view), had_.at != before) ++lanes_version_;
     const bool any_waits = view.job_count() > view.running().size();
     if (any_waits)
       decisions.wake_at = std::min(decisions.wake_at.value_or(kNever), had_.next_look());
@@ -155,6 +155,8 @@ class Headroom final : public Order {
     return {.major = 1000 * lg(micros(run_time(job))) + fairness_milli_ * lg(had),
             .minor = micros(job.in_line_since())};
   }
+
+  std::optional<std::uint64_t> lanes_version() const override { return lanes_version_; }
 
   Snapshot save() const override {
     ByteWriter writer;
@@ -245,7 +247,8 @@ class Headroom final : public Order {
   Backlog backlog_;
   RunningWork running_;
   UserServices had_;
-  bool is_fresh_ = true;  ///< No job was looked at yet.
+  std::uint64_t lanes_version_ = 0;  ///< Of what users had.
+  bool is_fresh_ = true;             ///< No job was looked at yet.
 };
 
 }  // namespace

@@ -99,7 +99,11 @@ class Turns final : public Order {
       view.for_each_pending([&](const JobView& job) { note(job.id(), view); });
     }
     for (const Event& event : events) note(event.job, view);
-    if (const Instant before = had_.at; had_.follow(view), had_.at != before) promise(view);
+    if (const Instant before = had_.at; had_.follow(view), had_.at != before) {
+      promise(view);
+      ++looks_;
+    }
+    moves_by_looks_ = !HostRoom::is_bounded(view);
     const bool any_waits = view.job_count() > view.running().size();
     return {.list = {}, .wake_at = any_waits ? std::optional(had_.next_look()) : std::nullopt};
   }
@@ -134,6 +138,10 @@ class Turns final : public Order {
   Rank lane_rank(const JobView& job, const ClusterView& view) const override {
     if (is_promised(job.id())) return {kPromised, place_in_line(job)};
     return {level_of(job, view).queue, had_.of(job.user())};
+  }
+
+  std::optional<std::uint64_t> lanes_version() const override {
+    return moves_by_looks_ ? std::optional(looks_) : std::nullopt;
   }
 
   bool is_settled(const JobView& job) const override { return is_promised(job.id()); }
@@ -254,6 +262,8 @@ class Turns final : public Order {
   Duration promise_after_;
   UserServices had_;
   HostRoom host_;
+  std::uint64_t looks_ = 0;      ///< At what users had.
+  bool moves_by_looks_ = false;  ///< Lanes of jobs that no event names, that is.
   std::set<JobId> promised_;
   bool is_fresh_ = true;                      ///< The waiting jobs were not looked at yet.
   std::set<std::pair<Instant, JobId>> line_;  ///< Waiting jobs, by when they may be promised.

@@ -6,6 +6,30 @@
 
 namespace berth {
 
+bool EasyPass::all_wait_on(const Overdue& overdue) {
+  const std::optional<Shadow>& known = promise_.known();
+  const bool any_is_due =
+      !overdue.jobs().empty() && overdue.jobs().begin()->first <= walk_.view().now();
+  if (!walk_.context().is_quiet || !known || any_is_due) return false;
+  const Standing promised = walk_.standing_of(known->job);
+  for (const Event& event : walk_.context().events) {
+    if (!waits_on(event.job, promised)) return false;
+  }
+  if (!overdue.jobs().empty()) walk_.wake(overdue.jobs().begin()->first);
+  promise_.make(known->job, Ask(known->ask));
+  return true;
+}
+
+bool EasyPass::waits_on(JobId id, const Standing& promised) {
+  const auto head = walk_.head_of(id);
+  if (!head) return true;
+  if (id == promised.position.job || walk_.standing_of(id) < promised) return false;
+  const Placed placed = walk_.place(id, walk_.ask_of(*head->lane));
+  if (placed || placed.error().is_personal()) return false;
+  Walk::note(*head, placed.error());
+  return true;
+}
+
 void EasyPass::run(const Overdue* overdue, std::span<const JobId> before_all) {
   for (const JobId id : before_all) {
     if (const auto head = walk_.head_of(id)) start_if_it_fits(*head);

@@ -21,10 +21,15 @@ class EasyPass {
   EasyPass(Walk& walk, StartPromise& promise, Lending* lending = nullptr)
       : walk_(walk), promise_(promise), lending_(lending) {}
 
+  /// True if all wait on as they did at the end of the last pass, and those submitted since too:
+  /// none of these has a place, or comes before the job that has the promise. Else nothing has
+  /// happened yet. Cost: O(log waiting) and a placement per submitted job.
+  bool all_wait_on(const Overdue& overdue);
   /// `before_all` go first, then the jobs that are overdue; null: none is.
   void run(const Overdue* overdue, std::span<const JobId> before_all = {});
 
  private:
+  bool waits_on(JobId id, const Standing& promised);
   std::optional<Head> promised_before();
   void serve_overdue(const Overdue& overdue);
   enum class Next : std::uint8_t {

@@ -27,8 +27,10 @@ Lane* PendingIndex::insert(const JobView& job, const ClusterView& view, const Or
   if (fresh) {
     lane.key = key;
     open_.push_back(&lane);
-  } else if (lane.jobs.empty()) {
-    --empty_;
+  }
+  if (lane.jobs.empty()) {
+    lane.place = full_.size();
+    full_.push_back(&lane);
   }
   const Ranked ranked = order.rank(job, view);
   const Position position{.rank = ranked.rank, .job = job.id()};
@@ -50,17 +52,21 @@ void PendingIndex::erase(JobId id) {
   lane->jobs.erase(entry->position);
   lane->by_run.erase({entry->run, id});
   entries_.erase(id);
-  if (!lane->jobs.empty()) return;
-  ++empty_;
-  const std::size_t in_use = lanes_.size() - empty_;
-  if (empty_ > 64 + 2 * in_use) drop_empty_lanes();
+  if (lane->first && lane->first->job == id) lane->first.reset();
+  if (lane->jobs.empty()) leave_full(*lane);
+}
+
+void PendingIndex::leave_full(Lane& lane) {
+  full_.back()->place = lane.place;
+  full_[lane.place] = full_.back();
+  full_.pop_back();
+  if (lanes_.size() > 64 + 3 * full_.size()) drop_empty_lanes();
 }
 
 /// An empty lane is kept, since the next job often asks for the same; but not for ever.
 void PendingIndex::drop_empty_lanes() {
   std::erase_if(open_, [](const Lane* lane) { return lane->jobs.empty(); });
   std::erase_if(lanes_, [](const auto& entry) { return entry.second.jobs.empty(); });
-  empty_ = 0;
 }
 
 bool PendingIndex::expire(const ClusterView& view, const Order& order) {

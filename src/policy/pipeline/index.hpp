@@ -41,6 +41,14 @@ struct Lane {
   bool closed = false;
   Refusal refusal{.why = Why::Order};  ///< Of the last of its jobs that was looked at.
   std::optional<bool> possible;        ///< Whether its ask could ever be placed; unknown at first.
+  std::size_t place = 0;               ///< In PendingIndex::full(), if it has jobs.
+  /// The lane_rank() of its first job, where Order::lanes_version() was this.
+  struct First {
+    JobId job;
+    std::uint64_t version;
+    Rank rank;
+  };
+  std::optional<First> first;
 };
 
 class PendingIndex {
@@ -78,6 +86,8 @@ class PendingIndex {
 
   /// Every lane, in a fixed order; some may be empty.
   std::map<LaneKey, Lane>& lanes() { return lanes_; }
+  /// Those that have jobs, in any order.
+  const std::vector<Lane*>& full() const { return full_; }
   /// Lanes that are not closed; some may be empty.
   std::vector<Lane*>& open() { return open_; }
 
@@ -93,12 +103,13 @@ class PendingIndex {
   };
   Lane* insert(const JobView& job, const ClusterView& view, const Order& order);
   void reopen(Lane& lane);
+  void leave_full(Lane& lane);
   void drop_empty_lanes();
 
   Shape shape_;
   std::map<LaneKey, Lane> lanes_;
   std::vector<Lane*> open_;
-  std::size_t empty_ = 0;  ///< Lanes without a job.
+  std::vector<Lane*> full_;
   IdMap<JobId, Entry> entries_;
   std::set<std::pair<Instant, JobId>> expiries_;
 };

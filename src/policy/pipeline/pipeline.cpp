@@ -94,8 +94,20 @@ void Pipeline::refresh(const ClusterView& view, std::span<const Event> events) {
   const auto asks = [&](const auto& gate) { return gate->looks_again(view, events); };
   const bool may_differ = limited || expired_ || is_due || backfill_->looks_again(view, events) ||
                           std::ranges::any_of(gates_.list, asks);
-  if (view.room_version() != room_version_ || may_differ) index_.reopen();
+  const bool reopens = view.room_version() != room_version_ || may_differ;
+  if (reopens) index_.reopen();
   room_version_ = view.room_version();
+  const bool keeps_ranks = keep_their_ranks();
+  is_quiet_ = !fresh_ && !reopens && keeps_ranks &&
+              std::ranges::all_of(
+                  events, [](const Event& event) { return event.kind == EventKind::Submitted; });
+}
+
+/// Of the waiting jobs that no event names and whose own ranks have not expired.
+bool Pipeline::keep_their_ranks() {
+  const auto before = std::exchange(lanes_version_, order_->lanes_version());
+  const DependsOn on = order_->depends_on();
+  return on == DependsOn::Job || (on == DependsOn::Lane && before && before == lanes_version_);
 }
 
 std::optional<Refused> Pipeline::refused(JobId job, const ClusterView&) const {
@@ -134,7 +146,8 @@ Decisions Pipeline::decide(const ClusterView& view, std::span<const Event> event
              .gates = gates_,
              .index = index_,
              .is_fresh = std::exchange(fresh_, false),
-             .ranks_expired = expired_});
+             .ranks_expired = expired_,
+             .is_quiet = is_quiet_});
   backfill_->run(walk);
   look_again_ = std::min(look_again_, walk.looks_again_at());
   walk.wake(look_again_);

@@ -34,6 +34,7 @@ class Pipeline final : public Policy {
  private:
   void refresh(const ClusterView& view, std::span<const Event> events);
   void update(JobId id, const ClusterView& view);
+  bool keep_their_ranks();
   void evict(const ClusterView& view, Decisions& decisions) const;
 
   std::unique_ptr<Order> order_;
@@ -43,13 +44,15 @@ class Pipeline final : public Policy {
   std::unique_ptr<Backfill> backfill_;
   PendingIndex index_;
   Feasibility feasibility_;
-  std::vector<JobId> impossible_;   ///< Of this pass.
-  Instant look_again_ = kNever;     ///< Walk::look_again() of the passes so far.
-  Settings settings_;               ///< Of the view at the last pass: asks and ranks follow them.
-  PreemptionBounds bounds_;         ///< Likewise: the jobs that are left alone.
-  bool fresh_ = true;               ///< Nothing seen yet: look at everything.
-  bool expired_ = false;            ///< In this pass the time of a rank was over.
-  std::uint64_t room_version_ = 0;  ///< Of the view at the last pass.
+  std::vector<JobId> impossible_;  ///< Of this pass.
+  Instant look_again_ = kNever;    ///< Walk::look_again() of the passes so far.
+  Settings settings_;              ///< Of the view at the last pass: asks and ranks follow them.
+  PreemptionBounds bounds_;        ///< Likewise: the jobs that are left alone.
+  bool fresh_ = true;              ///< Nothing seen yet: look at everything.
+  bool expired_ = false;           ///< In this pass the time of a rank was over.
+  bool is_quiet_ = false;          ///< PassContext::is_quiet of this pass.
+  std::optional<std::uint64_t> lanes_version_;  ///< Of the order at the last pass.
+  std::uint64_t room_version_ = 0;              ///< Of the view at the last pass.
 };
 
 }  // namespace berth

@@ -21,6 +21,8 @@ class StartPromise {
   /// against its user's limits from then on. Requires: nothing is promised.
   void make(JobId id, const Ask& ask);
 
+  /// That of the last pass, until one is made.
+  const std::optional<Shadow>& known() const { return known_; }
   bool is_made() const { return shadow_.has_value(); }
   bool is_to(JobId id) const { return shadow_ && shadow_->job == id; }
   /// Requires of these: is_made().

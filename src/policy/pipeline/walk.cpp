@@ -61,6 +61,7 @@ bool is_no_larger(const Ask& small, const Ask& large, const Cluster& cluster) {
 Walk::Walk(const PassContext& context)
     : context_(context),
       depends_on_(context.order.depends_on()),
+      lanes_version_(context.order.lanes_version()),
       trial_(context.view.trial()),
       tally_(context.view, Tally::From::Now) {}
 
@@ -75,11 +76,10 @@ void Walk::begin_all() {
   heads_.clear();
   has_ended_ = false;
   if (context_.index.empty()) return;
-  heads_.reserve(context_.index.lanes().size());
-  for (auto& [key, lane] : context_.index.lanes()) {
-    if (!lane.closed) lane.refusal = {.why = Why::Order};
-    if (!lane.jobs.empty())
-      heads_.push_back({group_rank(lane, lane.jobs.begin()->job), lane.jobs.begin(), &lane});
+  heads_.reserve(context_.index.full().size());
+  for (Lane* const lane : context_.index.full()) {
+    if (!lane->closed) lane->refusal = {.why = Why::Order};
+    heads_.push_back({group_rank(*lane, lane->jobs.begin()->job), lane->jobs.begin(), lane});
   }
   std::ranges::make_heap(heads_, later_first);
 }
@@ -154,9 +154,14 @@ Rank Walk::group_rank(UserId user) {
   return found->second;
 }
 
-Rank Walk::known_group_rank(const Lane& lane, JobId first) {
-  if (depends_on_ == DependsOn::Lane) return order().lane_rank(view().job(first), view());
-  return group_rank(lane.key.user);
+Rank Walk::known_group_rank(Lane& lane, JobId job) {
+  if (depends_on_ != DependsOn::Lane) return group_rank(lane.key.user);
+  const bool is_kept = lanes_version_ && lane.jobs.begin()->job == job;
+  if (is_kept && lane.first && lane.first->job == job && lane.first->version == *lanes_version_)
+    return lane.first->rank;
+  const Rank rank = order().lane_rank(view().job(job), view());
+  if (is_kept) lane.first = {.job = job, .version = *lanes_version_, .rank = rank};
+  return rank;
 }
 
 Standing Walk::standing_of(JobId id) {

@@ -52,6 +52,9 @@ struct PassContext {
   PendingIndex& index;
   bool is_fresh = false;       ///< The index was built anew: what was remembered may not hold.
   bool ranks_expired = false;  ///< In this pass, of jobs that no event may name.
+  /// Since the last pass jobs were submitted, and nothing else happened that may move a rank, make
+  /// room or end a wait.
+  bool is_quiet = false;
 };
 
 class Walk {
@@ -144,11 +147,11 @@ class Walk {
 
  private:
   /// Asked for every lane in every pass, and the same for all with most orders.
-  Rank group_rank(const Lane& lane, JobId first) {
+  Rank group_rank(Lane& lane, JobId job) {
     const bool tells = depends_on_ == DependsOn::Group || depends_on_ == DependsOn::Lane;
-    return tells ? known_group_rank(lane, first) : Rank();
+    return tells ? known_group_rank(lane, job) : Rank();
   }
-  Rank known_group_rank(const Lane& lane, JobId first);
+  Rank known_group_rank(Lane& lane, JobId job);
   Placed choose(JobId id, const Ask& ask, Choices* choices) const;
   bool has_fallen_back(Head& head);
   void push(const Head& head);
@@ -156,6 +159,7 @@ class Walk {
 
   PassContext context_;
   DependsOn depends_on_;
+  std::optional<std::uint64_t> lanes_version_;
   Trial trial_;
   Tally tally_;
   Decisions decisions_;
