@@ -29,7 +29,9 @@ constexpr About kEasy{
         "Published EASY ends jobs at their estimates, so that none outlives its own. The "
         "promised job counts against its user's limits. Where users are ordered by their holdings, "
         "a promise stands until its job starts.",
-    .cost = "O(GPUs + running + shapes) per pass, O(running log running) per promise.",
+    .cost =
+        "O(GPUs + shapes) per pass with a promise, O(log running) placements for one that is new; "
+        "O(log waiting) for a job that is submitted and waits.",
     .proof =
         "An independent restatement of the published definition on 1,000 random traces: every job "
         "starts at the same second (test/paper/easy_test.cpp).",
