@@ -131,15 +131,51 @@ Expected<std::optional<std::string_view>> Csv::line() {
   return std::optional<std::string_view>();
 }
 
-void Csv::split(std::string_view line, std::vector<std::string_view>& out) const {
+Expected<void> Csv::split(std::string_view line, std::vector<std::string_view>& out) {
   out.clear();
-  if (layout_.separator == ' ') return split_at_blanks(line, out);
-  for (std::size_t from = 0;;) {
-    const std::size_t comma = line.find(layout_.separator, from);
-    out.push_back(trimmed(line.substr(from, comma - from)));
-    if (comma == std::string_view::npos) return;
-    from = comma + 1;
+  if (layout_.separator == ' ') {
+    split_at_blanks(line, out);
+    return {};
   }
+  while (true) {
+    const std::size_t text = line.find_first_not_of(" \t");
+    if (layout_.separator == ',' && text != line.npos && line[text] == '"') {
+      line.remove_prefix(text);
+      const auto field = unquoted(line);
+      if (!field) return std::unexpected(field.error());
+      out.push_back(*field);
+      if (line.empty()) return {};
+      line.remove_prefix(1);
+      continue;
+    }
+    const std::size_t comma = line.find(layout_.separator);
+    out.push_back(trimmed(line.substr(0, comma)));
+    if (comma == line.npos) return {};
+    line.remove_prefix(comma + 1);
+  }
+}
+
+/// Takes a field in quotes off the line, up to the comma behind it.
+Expected<std::string_view> Csv::unquoted(std::string_view& line) {
+  const std::string_view whole = line;
+  bool is_doubled = false;
+  std::size_t end = 1;
+  while ((end = line.find('"', end)) != line.npos && line.substr(end + 1).starts_with('"')) {
+    is_doubled = true;
+    end += 2;
+  }
+  const std::string_view field = whole.substr(1, end == line.npos ? 0 : end - 1);
+  line.remove_prefix(end == line.npos ? line.size() : end + 1);
+  const std::string_view behind = line.substr(0, line.find(','));
+  if (end == whole.npos || !trimmed(behind).empty()) {
+    return fail(ErrorCode::BadData, place() + ": '" + shown(trimmed(whole)) +
+                                        "', expected a quote at the end of the field too");
+  }
+  line.remove_prefix(behind.size());
+  if (!is_doubled) return field;
+  std::string& single = doubled_.emplace_back();
+  for (std::size_t i = 0; i < field.size(); i += field[i] == '"' ? 2 : 1) single += field[i];
+  return single;
 }
 
 Expected<Csv> Csv::open(std::string_view text, std::string_view file, const Layout& layout) {
@@ -156,7 +192,8 @@ Expected<Csv> Csv::open(std::string_view text, std::string_view file, const Layo
   const auto header = csv.line();
   if (!header) return std::unexpected(header.error());
   if (!*header) return fail(ErrorCode::BadData, csv.file_ + ": empty, expected a header line");
-  csv.split(**header, csv.header_);
+  if (auto done = csv.split(**header, csv.header_); !done) return std::unexpected(done.error());
+  csv.header_doubled_ = csv.doubled_.size();
   csv.header_line_ = csv.line_;
   if (auto done = csv.check_header(); !done) return std::unexpected(done.error());
   if (auto done = csv.check_renamed(); !done) return std::unexpected(done.error());
@@ -225,8 +262,9 @@ Expected<bool> Csv::next() {
   const auto text = line();
   if (!text) return std::unexpected(text.error());
   if (!*text) return false;
-  split(**text, fields_);
-  if (fields_.size() > header_.size()) join_free_text();
+  doubled_.resize(header_doubled_);
+  if (auto done = split(**text, fields_); !done) return std::unexpected(done.error());
+  if (fields_.size() > header_.size() && doubled_.size() == header_doubled_) join_free_text();
   if (fields_.size() == header_.size()) return true;
   return fail(ErrorCode::BadData, place() + ": " + std::to_string(fields_.size()) +
                                       " fields, expected " + std::to_string(header_.size()));

@@ -1,10 +1,12 @@
 // Files of rows and columns, and errors that name file, line, column and value.
 //
-// For the plain files of trace repositories: no quoting; LF or CR LF; blank lines are skipped. A
-// carriage return alone does not end a line, and none may stand inside one.
+// For the files of trace repositories and what spreadsheets write: LF or CR LF; blank lines are
+// skipped. A field between commas may stand in quotes ("a, b", and "" for a quote in it), on one
+// line. A carriage return alone does not end a line, and none may stand inside one.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
 #include <string>
@@ -112,7 +114,8 @@ class Csv {
   Expected<std::optional<std::string_view>> line();
   Expected<void> check_header() const;
   Expected<void> check_renamed() const;
-  void split(std::string_view line, std::vector<std::string_view>& out) const;
+  Expected<void> split(std::string_view line, std::vector<std::string_view>& out);
+  Expected<std::string_view> unquoted(std::string_view& line);
   void join_free_text();
 
   std::string_view rest_;
@@ -122,6 +125,8 @@ class Csv {
   std::size_t header_line_ = 1;
   std::vector<std::string_view> header_;
   std::vector<std::string_view> fields_;
+  std::deque<std::string> doubled_;  ///< Fields with a quote in them, of the header and the row.
+  std::size_t header_doubled_ = 0;
 };
 
 }  // namespace berth::trace

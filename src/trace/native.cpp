@@ -6,6 +6,7 @@
 
 #include "core/base/limits.hpp"
 #include "core/knowledge/scaling.hpp"
+#include "core/text/amounts.hpp"
 #include "core/text/text.hpp"
 #include "core/text/words.hpp"
 #include "trace/rows.hpp"
@@ -23,10 +24,12 @@ struct NativeColumns {
         start(columns.find("start_seconds")),
         end(columns.find("end_seconds")),
         vram(columns.find("vram_bytes")),
+        vram_gib(columns.find("vram_gib")),
         milli(columns.find("gpu_milli")),
         alone(columns.find("alone")),
         cpu(columns.find("cpu_milli")),
         memory(columns.find("memory_bytes")),
+        memory_gib(columns.find("memory_gib")),
         priority(columns.find("priority")),
         limit(columns.find("limit_seconds")),
         deadline(columns.find("deadline_seconds")),
@@ -47,7 +50,8 @@ struct NativeColumns {
 
   std::size_t job, submit, gpus;
   std::optional<std::size_t> duration, start, end;
-  std::optional<std::size_t> vram, milli, alone, cpu, memory, priority, limit, deadline;
+  std::optional<std::size_t> vram, vram_gib, milli, alone, cpu, memory, memory_gib;
+  std::optional<std::size_t> priority, limit, deadline;
   std::optional<std::size_t> user, model, types, after;
   std::optional<std::size_t> batch, min_gpus, max_gpus, group;
   std::optional<std::size_t> duration_class, duty, use, retries;
@@ -56,6 +60,21 @@ struct NativeColumns {
 /// A number that may be missing, with its column or without.
 std::int64_t optional_integer(Row& row, std::optional<std::size_t> column, std::int64_t high) {
   return !row.is_missing(column) ? row.integer(*column, 0, high) : 0;
+}
+/// Of one column bytes, or a size with its unit; of the other GiB.
+Bytes optional_memory(Row& row, std::optional<std::size_t> column,
+                      std::optional<std::size_t> in_gib) {
+  constexpr std::int64_t kMostGib = limits::kMostMemory.raw() >> 30;
+  if (row.is_missing(column)) {
+    return row.is_missing(in_gib) ? Bytes(0) : gibibytes(row.millionths(*in_gib, kMostGib));
+  }
+  constexpr std::string_view kUnits = "kKmMgGtTbB";
+  if (kUnits.find(row.text(*column).back()) == kUnits.npos) {
+    return Bytes(row.integer(*column, 0, limits::kMostMemory.raw()));
+  }
+  const auto size = parse_size(row.text(*column));
+  if (!size) row.refuse(*column, "bytes, or a size such as 20G");
+  return size.value_or(Bytes(0));
 }
 Duration optional_time(Row& row, std::optional<std::size_t> column, Duration otherwise) {
   return !row.is_missing(column) ? row.duration(*column) : otherwise;
@@ -68,14 +87,14 @@ std::vector<std::string> optional_names(Row& row, std::optional<std::size_t> col
 void read_request(Row& row, const NativeColumns& columns, Request& request) {
   GpuRequest& gpu = request.gpu;
   gpu.count = row.gpus(columns.gpus, 0);
-  gpu.vram = Bytes(optional_integer(row, columns.vram, limits::kMostMemory.raw()));
+  gpu.vram = optional_memory(row, columns.vram, columns.vram_gib);
   gpu.milli = GpuMilli(optional_integer(row, columns.milli, 1000));
   const bool says_alone = optional_integer(row, columns.alone, 1) == 1;
   const bool alone = says_alone || (gpu.vram == Bytes(0) && gpu.milli == GpuMilli(0));
   gpu.sharing = alone && gpu.count > GpuCount(0) ? Sharing::Alone : Sharing::Shared;
   if (!alone && gpu.vram == Bytes(0)) gpu.vram = kUnstated;
   request.cpu = CpuMilli(optional_integer(row, columns.cpu, kMostCores));
-  request.host = Bytes(optional_integer(row, columns.memory, limits::kMostMemory.raw()));
+  request.host = optional_memory(row, columns.memory, columns.memory_gib);
 }
 
 /// What is not said is what the job asks for.
@@ -229,7 +248,7 @@ void warn_of_unit(Trace& trace) {
   }
   if (most == Bytes(0) || most >= Bytes(1 << 20)) return;
   trace.warnings.push_back("column 'vram_bytes': the largest is " + std::to_string(most.raw()) +
-                           ", and it is bytes that are read, not MiB or GiB");
+                           ", and it is bytes that are read, not MiB or GiB (vram_gib)");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // Method: small texts, good and bad.
 #include "trace/csv.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace berth::trace {
@@ -77,6 +78,28 @@ TEST(Csv, CountsFieldsAndLines) {
   ASSERT_FALSE(row);
   EXPECT_EQ(row.error().message, "f.csv:4: 3 fields, expected 2");
   EXPECT_EQ(row.error().code, ErrorCode::BadData);
+}
+
+/// Spreadsheets and pandas put what has a comma or a quote in it into quotes, and some all.
+TEST(Csv, AFieldMayStandInQuotes) {
+  const std::string_view text =
+      "\"a\",\"b, c\"\n\"1\" ,\"x, \"\"y\"\"\"\n2, \"\" \n3,it's \"so\"\n";
+  auto csv = Csv::open(text, "f.csv");
+  ASSERT_TRUE(csv) << csv.error().message;
+  EXPECT_EQ(*csv->column("b, c"), 1U);
+  std::vector<std::string> found;
+  while (csv->next().value()) found.emplace_back(csv->field(1));
+  EXPECT_THAT(found, testing::ElementsAre("x, \"y\"", "", "it's \"so\""));
+  for (const char* bad : {"\"1,2", "\"1\"2,3", "\"1\"\",2"}) {
+    auto broken = Csv::open(std::string("a,b\n") + bad + "\n", "f.csv");
+    const auto row = broken->next();
+    ASSERT_FALSE(row) << bad;
+    EXPECT_EQ(row.error().message,
+              "f.csv:2: '" + std::string(bad) + "', expected a quote at the end of the field too");
+  }
+  auto bars = Csv::open("a|b\n\"1|2\n", "f.csv", {.separator = '|'});
+  ASSERT_TRUE(bars->next().value_or(false));
+  EXPECT_EQ(bars->field(0), "\"1") << "sacct quotes nothing";
 }
 
 TEST(Csv, IntegersAreWholeAndInRange) {

@@ -38,10 +38,24 @@ TEST(Native, WarnsOfColumnsThatItDoesNotReadAndOfMemoryThatIsNoBytes) {
   ASSERT_TRUE(trace) << trace.error().message;
   EXPECT_THAT(
       trace->warnings,
-      ElementsAre("columns that are not read: vram, time_limit, prioritiy (priority?), note",
+      ElementsAre("columns that are not read: vram (vram_gib?), time_limit, prioritiy (priority?), note",
                   "column 'vram_bytes': the largest is 8, and it is bytes that are read, "
-                  "not MiB or GiB"));
+                  "not MiB or GiB (vram_gib)"));
   EXPECT_TRUE(native(std::string(kShort) + "a,0,1,1\n")->warnings.empty());
+}
+
+TEST(Native, ReadsMemoryWithAUnitAndInGibibytes) {
+  const std::string head = "job,submit_seconds,duration_seconds,gpus,";
+  const auto vram = [&](const std::string& column, const std::string& value) {
+    const auto trace = native(head + column + "\na,0,1,1," + value + "\n");
+    return trace ? std::to_string(trace->jobs.front().spec.request.gpu.vram.raw() >> 20)
+                 : trace.error().message;
+  };
+  EXPECT_EQ(vram("vram_bytes", "20G"), "20480");
+  EXPECT_EQ(vram("vram_bytes", "512 MiB"), "512");
+  EXPECT_EQ(vram("vram_gib", "1.5"), "1536");
+  EXPECT_THAT(vram("vram_bytes", "2.x G"), HasSubstr("expected bytes, or a size such as 20G"));
+  EXPECT_THAT(vram("vram_gib", "20G"), HasSubstr("'20G', expected a number from 0 to "));
 }
 
 TEST(Native, ReadsWholeNumbersAsPandasWritesThem) {

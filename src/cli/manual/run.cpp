@@ -179,8 +179,11 @@ std::string unexpected_text(const CLI::App& app, const CLI::App& verb) {
     const std::string typed = option->substr(0, option->find('='));
     return typed + ": " + name + " has no such option" + meant_option(typed, verb);
   }
-  return (left.empty() ? std::string("too many words")
-                       : left.front() + ": one word too many for " + name);
+  if (left.empty()) return "too many words";
+  const CLI::Option* const trace = verb.get_option_no_throw("--trace");
+  const bool may_be_trace = trace != nullptr && trace->count() == 0;
+  return left.front() + ": one word too many for " + name +
+         (may_be_trace ? "; a trace is named by --trace " + left.front() : "");
 }
 
 bool asks_for_help(std::string_view word) { return word == "--help" || word == "-h"; }

@@ -26,7 +26,8 @@ struct SimArguments {
 };
 
 /// One line, however many there are: how many, and why the first few.
-void warn_of_rejected(const trace::Trace& trace, const sim::Result& result) {
+void warn_of_rejected(const trace::Trace& trace, const sim::Result& result,
+                      const std::string& cluster) {
   constexpr std::size_t kExamples = 3;
   std::size_t count = 0;
   std::string examples;
@@ -39,6 +40,11 @@ void warn_of_rejected(const trace::Trace& trace, const sim::Result& result) {
   if (count == 0) return;
   std::fprintf(stderr, "berth: %zu of %zu jobs are rejected, they can never start here: %s%s\n",
                count, trace.jobs.size(), examples.c_str(), count > kExamples ? "; ..." : "");
+  const bool says_no_size = cluster.find_first_not_of("0123456789x") == cluster.npos;
+  if (examples.contains(" per GPU") && says_no_size) {
+    std::fprintf(stderr, "berth: the GPUs of --cluster %s have 24 GiB; %sx80G has GPUs of 80 GiB\n",
+                 cluster.c_str(), cluster.c_str());
+  }
 }
 
 /// Nobody has chosen this model, and it is behind every figure of a trace whose jobs say how much
@@ -78,7 +84,8 @@ int simulate(const SimArguments& arguments) {
   const auto experiment = run_experiment(arguments.replay, arguments.outputs,
                                          {.ways = {*way}, .policies = Policies::One});
   if (!experiment) return report(experiment.error());
-  warn_of_rejected(experiment->first.trace, experiment->runs.front().result);
+  warn_of_rejected(experiment->first.trace, experiment->runs.front().result,
+                   arguments.replay.cluster);
   if (auto done = write_outputs(*experiment, arguments.outputs, Policies::One); !done) {
     return report(done.error());
   }
