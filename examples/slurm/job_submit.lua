@@ -1,15 +1,390 @@
--- Gives the jobs of berth's partitions to berth: what they ask goes into their admin_comment, which
--- users cannot change, and they are held until berth lets them run. For JobSubmitPlugins=lua.
+-- berth's words for Slurm, in one file that Slurm reads twice: as job_submit.lua beside the
+-- controller's slurm.conf (JobSubmitPlugins=lua), and as cli_filter.lua beside each slurm.conf that
+-- sbatch, srun and salloc read (CliFilterPlugins=cli_filter/lua).
 --
--- Users say what they need by berth's SPANK plugin, sbatch --vram=20G --class=short job.sh, or by
--- words in --comment, sbatch --comment="vram=20G class=short" job.sh:
---   vram=SIZE     GPU memory on each GPU; without it a job gets whole GPUs
---   gpus=N        1 unless said; --gpus=N, --gpus-per-node=N and --gres=gpu:N mean the same
+-- Users say what they need by berth's SPANK plugin, sbatch --vram=20G job.sh, or by words in
+-- --comment, sbatch --comment="vram=20G" job.sh:
+--   vram=SIZE     GPU memory on each GPU; without it a job gets whole GPUs, if it asks for GPUs
+--   gpus=N        as --gpus=N
 --   class=WORD    short, medium, long or service
+--
+-- Slurm schedules: vram=20G becomes 20 shards of 1 GiB, or whole GPUs where Slurm has no way to
+-- share them. Only the partitions in `held` are berth-slurm's: what their jobs ask goes into their
+-- admin_comment, which users cannot change, and they are held until berth lets them run.
 
-local partitions = { gpu = true } -- berth's; the same as berth-slurm --partitions
+local held = {} -- as { gpu = true }; the same as berth-slurm --partitions
 local limits_file = "/run/berth-slurm.limits" -- that of berth-slurm --limits; may be absent
 local classes = { short = true, medium = true, long = true, service = true }
+
+local function is_said(value) return value ~= nil and value ~= "" end
+
+-- ---- Sizes and words ----------------------------------------------------------------------------
+
+-- Unit bytes in GiB.
+local units = { k = 1 / 1048576, m = 1 / 1024, g = 1, t = 1024 }
+
+-- In whole GiB, rounded up; or nil, and why not.
+local function size_of(text)
+  local number, unit = text:match("^(%d+%.?%d*)([KMGTkmgt])i?[Bb]?$")
+  if number == nil then return nil, "a size has a unit, as vram=20G" end
+  local size = math.ceil(tonumber(number) * units[unit:lower()])
+  if size == 0 then return nil, "a job that needs no GPU memory asks for none" end
+  return size
+end
+
+-- By name, of a comment.
+local function words_in(comment)
+  local words = {}
+  for word in (comment or ""):gmatch("%S+") do
+    local key, value = word:match("^(%a+)=(%S+)$")
+    if key ~= nil then words[key] = value end
+  end
+  return words
+end
+
+-- By name, from the comment and then from what the SPANK plugin passed on.
+local function words_of(job)
+  local words = words_in(job.comment)
+  for _, said in pairs(job.spank_job_env or {}) do
+    local name, value = said:match("^BERTH_(%u+)=(.+)$")
+    if name ~= nil then words[name:lower()] = value end
+  end
+  return words
+end
+
+-- The parts of a request for generic resources, as `gres:gpu:a100:2,gres/shard=20`.
+local function parts_of(text)
+  local parts = {}
+  for word in (text:gsub("%b()", "")):gmatch("[^,]+") do
+    local fields = {}
+    for field in (word:gsub("^gres[:/]", "")):gmatch("[^:=]+") do fields[#fields + 1] = field end
+    local part = { text = word, name = fields[1], count = 1 }
+    local count = tonumber(fields[#fields])
+    if count ~= nil and #fields > 1 then
+      part.count = count
+      fields[#fields] = nil
+    end
+    part.kind = fields[2]
+    parts[#parts + 1] = part
+  end
+  return parts
+end
+
+-- ---- What slurm.conf says -----------------------------------------------------------------------
+
+-- Slurm's names in lua tell its release: 24.11 has this one. It writes gres/gpu:1 where 22.05 has
+-- gres:gpu:1, and gives whole GPUs beside shards of others, which 22.05 gets wrong.
+local is_new = slurm.GRES_ONE_TASK_PER_SHARING ~= nil
+local slash = is_new and "gres/" or "gres:"
+
+-- Nodes of one line: GiB of their GPUs, by model, or whether they have GPUs without shards.
+local function take_nodes(found, names, gres)
+  local gpus, shards = {}, {}
+  for _, part in ipairs(parts_of(gres)) do
+    local counts = part.name == "gpu" and gpus or part.name == "shard" and shards or {}
+    local kind = part.kind or ""
+    counts[kind] = (counts[kind] or 0) + part.count
+  end
+  if next(shards) ~= nil then
+    found.with_shards[#found.with_shards + 1] = names
+  elseif next(gpus) ~= nil then
+    found.has_whole = true
+  end
+  local total = 0
+  for _, count in pairs(gpus) do total = total + count end
+  for kind, count in pairs(shards) do
+    local size = math.floor(count / (kind == "" and total or gpus[kind] or total))
+    found.gib = math.max(found.gib or 0, size)
+    found.kinds[kind] = math.max(found.kinds[kind] or 0, size)
+  end
+end
+
+local function take_line(found, line, read)
+  local words = {}
+  for key, value in line:gmatch("(%w+)=(%S+)") do words[key:lower()] = value end
+  if words.nodename ~= nil and words.gres ~= nil then
+    take_nodes(found, words.nodename, words.gres)
+  elseif words.partitionname ~= nil and (words.default or ""):lower() == "yes" then
+    found.default = words.partitionname
+  elseif (words.selecttypeparameters or ""):upper():match("MULTIPLE_SHARING_GRES_PJ") then
+    found.by_task = is_new
+  end
+  local other = line:match("^%s*[Ii]nclude%s+(%S+)")
+  if other ~= nil then read(found, other) end
+end
+
+local folder = debug.getinfo(1, "S").source:match("^@(.*/)") or ""
+
+local function read_file(found, path)
+  local file = io.open(path:sub(1, 1) == "/" and path or folder .. path)
+  if file == nil then return found end
+  local line = ""
+  for part in file:lines() do
+    line = line .. part:gsub("#.*$", "")
+    if line:sub(-1) == "\\" then
+      line = line:sub(1, -2)
+    else
+      take_line(found, line, read_file)
+      line = ""
+    end
+  end
+  file:close()
+  return found
+end
+
+local known, known_at = nil, 0
+
+-- gib: of the largest GPU; kinds: by model; with_shards: nodes; has_whole: there are GPUs without
+-- shards; default: the partition; by_task: a job may have memory on several GPUs, for a task each.
+local function cluster()
+  local now = os.time()
+  if known == nil or now < known_at or now >= known_at + 10 then
+    known, known_at = read_file({ with_shards = {}, kinds = {} }, "slurm.conf"), now
+  end
+  return known
+end
+
+-- ---- What a job gets ----------------------------------------------------------------------------
+
+-- A job's request in one form, of either side: `texts` has what it asks per node, job, task and
+-- socket.
+local function ask_of(texts, vram, shape)
+  local ask = { vram = vram, gpus = {}, others = {}, tasks = shape.tasks, nodes = shape.nodes }
+  for per, text in pairs(texts) do
+    for _, part in ipairs(is_said(text) and parts_of(text) or {}) do
+      if part.name == "gpu" then
+        ask.gpus[per] = (ask.gpus[per] or 0) + part.count
+        ask.kind = part.kind or ask.kind
+      elseif part.name == "shard" then
+        ask.several = ask.shards ~= nil
+        ask.shards, ask.kind = part.count, part.kind or ask.kind
+        if per == "task" then ask.gpus.task = 1 end
+      else
+        ask.others[per] = (ask.others[per] and ask.others[per] .. "," or "") .. part.text
+      end
+    end
+  end
+  ask.total = ask.gpus.job or ask.gpus.task and ask.gpus.task * ask.tasks
+    or ask.gpus.node and ask.gpus.node * ask.nodes
+  return ask
+end
+
+-- Whole GPUs as the job asks for them. Slurm 22.05 gives them away where shards of them are taken.
+local function whole(ask, said)
+  if is_new then return { whole = true, said = said } end
+  local all = cluster()
+  if #all.with_shards == 0 then return { whole = true, said = said } end
+  if all.has_whole then
+    return { whole = true, said = said, exclude = table.concat(all.with_shards, ",") }
+  end
+  local size = all.kinds[ask.kind or ""] or not ask.kind and all.gib
+  if size and (ask.total or 1) == 1 and ask.nodes == 1 and not ask.gpus.socket then
+    return { shards = size, kind = ask.kind, per = "node", said = said }
+  end
+  return nil, "asks " .. (ask.total or "several") .. " GPUs: Slurm 22.05 gives a job several GPUs"
+    .. " only on nodes without shards, and there are none"
+end
+
+local function too_large(ask, size)
+  local all = cluster()
+  local most = is_said(ask.kind) and all.kinds[ask.kind] or all.gib
+  if most == nil or size <= most then return nil end
+  return "a GPU has " .. most .. " GiB at most"
+end
+
+-- Returns what it gets: `shards` for each node or task, or `whole`, or nothing; and what the user
+-- is told. Or nil, and why it is refused.
+local function plan(ask)
+  local size = ask.vram or ask.shards
+  if size == nil then
+    if ask.total == nil and ask.gpus.socket == nil then return {} end
+    return whole(ask)
+  end
+  local word = ask.vram and "--vram=" .. ask.vram .. "G" or "--gres=shard:" .. ask.shards
+  local why = too_large(ask, size)
+  if why ~= nil then return nil, word .. ": " .. why end
+  local all = cluster()
+  if is_said(ask.kind) and all.kinds[ask.kind] == nil and next(all.kinds) ~= nil then
+    return nil, word .. " on a GPU " .. ask.kind .. ": shards have no such type here; ask for the"
+      .. " model by --constraint"
+  end
+  if ask.several and ask.vram == nil then
+    if not all.by_task then return {} end
+    return nil, "--gres: ask once for shards; --ntasks=N --gpus-per-task=1 --vram=SIZE asks for"
+      .. " N GPUs"
+  end
+  local one_each = ask.gpus.task == 1 or (ask.total or ask.nodes) == ask.tasks
+  local one_per_node = not ask.gpus.socket and (ask.total or ask.nodes) == ask.nodes
+  if all.by_task and one_each and not ask.gpus.socket then
+    return { shards = size, kind = ask.kind, per = "task" }
+  end
+  if not all.by_task and one_per_node then
+    return { shards = size, kind = ask.kind, per = "node" }
+  end
+  if ask.total == nil and ask.gpus.socket == nil then ask.gpus.node = 1 end
+  local said = word .. ": the job gets whole GPUs; "
+  if not all.by_task then
+    said = said .. "Slurm shares one GPU for a job here"
+  elseif one_per_node then
+    said = said .. "one task with --cpus-per-task=" .. ask.tasks .. " would share one"
+  else
+    said = said .. "--ntasks=" .. (ask.total or 2) .. " --gpus-per-task=1 would share them"
+  end
+  return whole(ask, said)
+end
+
+local function shard_text(get)
+  return "shard:" .. (is_said(get.kind) and get.kind .. ":" or "") .. get.shards
+end
+
+local function gpu_text(ask, per)
+  return "gpu:" .. (is_said(ask.kind) and ask.kind .. ":" or "") .. ask.gpus[per]
+end
+
+-- ---- At the controller --------------------------------------------------------------------------
+
+-- Slurm's own word follows: "Invalid generic resource (gres) specification".
+local function refuse(text)
+  slurm.log_user("berth: %s", text)
+  return slurm.ESLURM_INVALID_GRES or 2072
+end
+
+-- A count; nil where it was not said.
+local function number(value)
+  if value == nil or value == 0 or value >= slurm.NO_VAL16 then return nil end
+  return value
+end
+
+-- Tasks and nodes, as far as the job says them.
+local function shape_of(job)
+  local nodes, per_node = number(job.min_nodes) or 1, number(job.ntasks_per_node)
+  return { nodes = nodes, tasks = number(job.num_tasks) or (per_node or 1) * nodes }
+end
+
+local fields = { node = "tres_per_node", job = "tres_per_job", task = "tres_per_task",
+  socket = "tres_per_socket" }
+
+local function texts_of(job)
+  local texts = {}
+  for per, field in pairs(fields) do texts[per] = job[field] end
+  return texts
+end
+
+-- `gres:gpu:4` of --cpus-per-gpu and --mem-per-gpu, which mean nothing of a job that has shards.
+local function count_per_gpu(text)
+  return is_said(text) and tonumber(text:match("(%d+)$")) or nil
+end
+
+local function move_what_is_per_gpu(job, ask)
+  local cpus, mem = count_per_gpu(job.cpus_per_tres), count_per_gpu(job.mem_per_tres)
+  if cpus ~= nil then
+    job.cpus_per_tres = ""
+    job.cpus_per_task, job.min_cpus = cpus, cpus * ask.tasks
+  end
+  if mem ~= nil then
+    job.mem_per_tres = ""
+    job.min_mem_per_node = mem * math.ceil((ask.total or 1) / ask.nodes)
+  end
+end
+
+local function set(job, field, text)
+  if is_said(text) or job[field] ~= nil then job[field] = text or "" end
+end
+
+local function with_bit(flags, bit)
+  return math.floor(flags / bit) % 2 == 0 and flags + bit or flags
+end
+
+local function without_bit(flags, bit)
+  return math.floor(flags / bit) % 2 == 1 and flags - bit or flags
+end
+
+local function put_shards(job, ask, get)
+  for per, field in pairs(fields) do set(job, field, ask.others[per]) end
+  local field = fields[get.per]
+  local rest = is_said(job[field]) and "," .. job[field] or ""
+  job[field] = slash .. shard_text(get) .. rest
+  move_what_is_per_gpu(job, ask)
+  if get.per ~= "task" then return end
+  if number(job.num_tasks) == nil then job.num_tasks = ask.tasks end
+  if (job.tres_bind or ""):match("gpu") then job.tres_bind = "" end
+  -- Without the first Slurm may spread the memory of a task over several GPUs.
+  local flags = with_bit(job.bitflags or 0, slurm.GRES_ONE_TASK_PER_SHARING)
+  job.bitflags = without_bit(flags, slurm.GRES_MULT_TASKS_PER_SHARING)
+end
+
+local function put_whole(job, ask, get)
+  if get.exclude ~= nil then
+    job.exc_nodes = (is_said(job.exc_nodes) and job.exc_nodes .. "," or "") .. get.exclude
+  end
+  if ask.vram == nil and ask.shards == nil then return end
+  for per, field in pairs(fields) do
+    local text = ask.gpus[per] and slash .. gpu_text(ask, per)
+    local other = ask.others[per]
+    set(job, field, text and other and text .. "," .. other or text or other)
+  end
+end
+
+-- A job that asks for no GPU gets none.
+local function submit_native(job)
+  local words = words_of(job)
+  if words.class ~= nil and not classes[words.class] then
+    return refuse("class=" .. words.class .. ": short, medium, long or service")
+  end
+  local vram, why
+  if words.vram ~= nil then
+    vram, why = size_of(words.vram)
+    if vram == nil then return refuse("vram=" .. words.vram .. ": " .. why) end
+  end
+  local ask = ask_of(texts_of(job), vram, shape_of(job))
+  if words.gpus ~= nil and ask.total == nil then
+    local gpus = tonumber(words.gpus)
+    if gpus == nil then return refuse("gpus=" .. words.gpus .. ": is no number") end
+    ask.gpus.job, ask.total = gpus, gpus
+    job.tres_per_job = slash .. "gpu:" .. gpus
+  end
+  local get
+  get, why = plan(ask)
+  if get == nil then return refuse(why) end
+  if get.shards ~= nil then
+    put_shards(job, ask, get)
+  elseif get.whole then
+    put_whole(job, ask, get)
+  end
+  if get.said ~= nil then slurm.log_user("berth: %s", get.said) end
+  return slurm.SUCCESS
+end
+
+-- A change of what a waiting job asks becomes what it would have become at submission.
+local function modify_native(job, record)
+  local texts = texts_of(job)
+  if not is_said(texts.node) and not is_said(texts.task) and not is_said(texts.job) then
+    return slurm.SUCCESS
+  end
+  local ask = ask_of(texts, nil, shape_of({
+    min_nodes = number(job.min_nodes) or record.min_nodes,
+    num_tasks = number(job.num_tasks) or record.num_tasks,
+    ntasks_per_node = number(job.ntasks_per_node) or record.ntasks_per_node,
+  }))
+  local get, why = plan(ask)
+  if get == nil then return refuse(why) end
+  local had = ""
+  for _, field in pairs(fields) do had = had .. (record[field] or "") end
+  if had ~= "" and (had:match("shard") ~= nil) ~= (get.shards ~= nil) then
+    return refuse("a job's shards and whole GPUs cannot be changed into each other; submit it again")
+  end
+  for per, field in pairs(fields) do -- what it asked before is no part of it
+    if is_said(record[field]) and not is_said(texts[per]) then job[field] = "" end
+  end
+  if get.shards ~= nil then
+    put_shards(job, ask, get)
+  elseif get.whole then
+    put_whole(job, ask, get)
+  end
+  return slurm.SUCCESS
+end
+
+-- ---- Held partitions ----------------------------------------------------------------------------
 
 -- What it says: `gib 80` of the largest GPU, and `gpus 32` in all.
 local function limits()
@@ -24,25 +399,18 @@ local function limits()
   return found
 end
 
-local function refuse(text)
-  slurm.log_user("berth: %s", text)
-  return slurm.ERROR
-end
-
-local function is_said(value) return value ~= nil and value ~= "" end
-
 -- The partition that a job is for, or nil where it is none of berth's; and why that cannot be.
 local function partition_of(asked, part_list)
   if not is_said(asked) then
     for name, partition in pairs(part_list) do
-      if partition.flag_default == 1 then return partitions[name] and name or nil end
+      if partition.flag_default == 1 then return held[name] and name or nil end
     end
     return nil
   end
   local ours, all = nil, 0
   for name in asked:gmatch("[^,]+") do
     all = all + 1
-    if partitions[name] then ours = name end
+    if held[name] then ours = name end
   end
   if ours ~= nil and all > 1 then
     return nil, "--partition=" .. asked .. ": a job for " .. ours .. " is for no other partition"
@@ -76,8 +444,8 @@ local function gpus_of(job)
     if is_said(asked) then
       local count = times and count_in(asked)
       if count == nil or gpus ~= nil then
-        return nil, option .. ": " .. asked .. ": ask once for N GPUs, by --gpus=N, and by vram=SIZE"
-          .. " for memory on each; cores and memory by --cpus-per-task and --mem"
+        return nil, option .. ": " .. asked .. ": ask once for N GPUs, by --gpus=N, and by"
+          .. " vram=SIZE for memory on each; cores and memory by --cpus-per-task and --mem"
       end
       if times == 0 or times >= slurm.NO_VAL16 then times = 1 end -- not said
       gpus = count * times
@@ -86,30 +454,11 @@ local function gpus_of(job)
   return gpus
 end
 
--- Unit bytes in GiB.
-local units = { k = 1 / 1048576, m = 1 / 1024, g = 1, t = 1024 }
-
 local function check_size(word, text)
-  local number, unit = text:match("^(%d+%.?%d*)([KMGTkmgt])i?[Bb]?$")
-  if number == nil then return word .. ": a size has a unit, as vram=20G" end
+  local size, why = size_of(text)
+  if size == nil then return word .. ": " .. why end
   local most = limits().gib
-  if most ~= nil and tonumber(number) * units[unit:lower()] > most then
-    return word .. ": the largest GPU has " .. most .. " GiB"
-  end
-end
-
--- By name, from the comment and then from what the SPANK plugin passed on.
-local function words_of(job)
-  local words = {}
-  for word in (job.comment or ""):gmatch("%S+") do
-    local key, value = word:match("^(%a+)=(%S+)$")
-    if key ~= nil then words[key] = value end
-  end
-  for _, said in pairs(job.spank_job_env or {}) do
-    local name, value = said:match("^BERTH_(%u+)=(.+)$")
-    if name ~= nil then words[name:lower()] = value end
-  end
-  return words
+  if most ~= nil and size > most then return word .. ": the largest GPU has " .. most .. " GiB" end
 end
 
 local function note_of(job)
@@ -137,10 +486,7 @@ local function note_of(job)
   return note
 end
 
-function slurm_job_submit(job, part_list, submit_uid)
-  local partition, why = partition_of(job.partition, part_list)
-  if why ~= nil then return refuse(why) end
-  if partition == nil then return slurm.SUCCESS end
+local function submit_held(job, submit_uid)
   if submit_uid == 0 and (job.admin_comment or ""):match("^berth ") then return slurm.SUCCESS end
   if is_said(job.req_nodes) then
     return refuse("--nodelist=" .. job.req_nodes .. ": berth chooses the node")
@@ -148,8 +494,7 @@ function slurm_job_submit(job, part_list, submit_uid)
   if is_said(job.exc_nodes) then
     return refuse("--exclude=" .. job.exc_nodes .. ": berth chooses the node")
   end
-  local note
-  note, why = note_of(job)
+  local note, why = note_of(job)
   if note == nil then return refuse(why) end
   local text = "berth"
   if note.vram ~= nil then text = text .. " vram=" .. note.vram end
@@ -164,15 +509,7 @@ function slurm_job_submit(job, part_list, submit_uid)
 end
 
 -- What berth decides users cannot change; they may cancel, hold and rename.
-function slurm_job_modify(job, record, part_list, modify_uid)
-  if modify_uid == 0 then return slurm.SUCCESS end
-  for name in (job.partition or ""):gmatch("[^,]+") do
-    if partitions[name] then
-      return refuse("--partition=" .. job.partition .. ": jobs for " .. name
-        .. " are submitted to it, not moved")
-    end
-  end
-  if not partitions[record.partition or ""] then return slurm.SUCCESS end
+local function modify_held(job, record)
   if is_said(job.partition) then
     return refuse("--partition=" .. job.partition .. ": the job is for " .. record.partition
       .. "; cancel it and submit it there")
@@ -191,5 +528,177 @@ function slurm_job_modify(job, record, part_list, modify_uid)
   end
   return slurm.SUCCESS
 end
+
+-- ---- At the client ------------------------------------------------------------------------------
+
+-- The controller decides. But an option that a client keeps is asked of each of the job's steps,
+-- and a step gets no GPU of a job that has shards.
+local options_per = { job = "gpus", node = "gpus-per-node", task = "gpus-per-task",
+  socket = "gpus-per-socket" }
+
+-- `2`, `a100:2` or `gpu:2` as a request for generic resources.
+local function gpus_in(text)
+  if text:match("^gpu") then return text end
+  return "gpu:" .. text
+end
+
+local function option(options, name)
+  local value = options[name]
+  return is_said(value) and value or nil
+end
+
+local function texts_of_options(options)
+  local texts = {}
+  for per, name in pairs(options_per) do
+    local text = option(options, name)
+    texts[per] = text and gpus_in(text)
+  end
+  for per, name in pairs({ node = "gres", task = "tres-per-task" }) do
+    local text = option(options, name)
+    if text ~= nil then texts[per] = texts[per] and texts[per] .. "," .. text or text end
+  end
+  return texts
+end
+
+-- Slurm tells 1 task where none are said, and nodes as `2` or `1-4`.
+local function shape_of_options(options)
+  local nodes = tonumber((options["nodes"] or ""):match("^(%d+)")) or 1
+  local tasks = tonumber(options["ntasks"]) or 1
+  local per_node = tonumber(options["ntasks-per-node"]) or 0
+  if tasks == 1 then tasks = nodes * math.max(per_node, 1) end
+  return { nodes = nodes, tasks = tasks }
+end
+
+-- An empty text and not nil, which is an error to Slurm 22.05.
+local function clear(options)
+  for _, name in pairs(options_per) do
+    if option(options, name) then options[name] = "" end
+  end
+  for _, name in ipairs({ "gres", "tres-per-task", "tres-bind" }) do
+    if option(options, name) then options[name] = "" end
+  end
+end
+
+-- What no filter can take back and Slurm would not do; nil if there is nothing.
+local function cannot_clear(options)
+  if (tonumber(options["cpus-per-gpu"]) or 0) > 0 then
+    return "--cpus-per-gpu: with GPU memory say --cpus-per-task"
+  end
+  if option(options, "mem-per-gpu") then return "--mem-per-gpu: with GPU memory say --mem" end
+  -- The tasks of such a step of 22.05 crash.
+  if not is_new and option(options, "gpus-per-task") and tonumber(options["ntasks"]) > 1 then
+    return "--gpus-per-task: leave it out; the job's tasks share one GPU of each node"
+  end
+end
+
+local function vram_of_options(options)
+  local found, said = pcall(function() return options["spank"]["berth"]["vram"] end)
+  said = found and is_said(said) and said or words_in(options["comment"]).vram
+  return said and size_of(said)
+end
+
+local function is_for_held(options)
+  local asked = option(options, "partition") or cluster().default or ""
+  for name in asked:gmatch("[^,]+") do
+    if held[name] then return true end
+  end
+  return false
+end
+
+local function put_options(options, ask, get)
+  clear(options)
+  if get.per == "task" then
+    options["ntasks"] = tostring(ask.tasks) -- which Slurm wants to be said with it
+    options["tres-per-task"] = "gres/" .. shard_text(get)
+    if not (options["gres-flags"] or ""):match("multiple") then -- the controller takes that away
+      options["gres-flags"] = "one-task-per-sharing"
+    end
+    if is_said(ask.others.node) then options["gres"] = ask.others.node end
+  else
+    options["gres"] = shard_text(get) .. (ask.others.node and "," .. ask.others.node or "")
+  end
+end
+
+-- Both return why the command is refused, if it is.
+local function filter_job(options)
+  if is_for_held(options) then return end
+  local ask = ask_of(texts_of_options(options), vram_of_options(options), shape_of_options(options))
+  local get = plan(ask) or {}
+  if get.shards ~= nil then
+    local why = cannot_clear(options)
+    if why ~= nil and options["type"] ~= "sbatch" then return why end
+    if why == nil then put_options(options, ask, get) end -- else the controller and the plugin do
+  elseif get.whole and ask.shards ~= nil then
+    clear(options)
+    for per, name in pairs(options_per) do
+      if ask.gpus[per] then options[name] = gpu_text(ask, per):gsub("^gpu:", "") end
+    end
+  end
+end
+
+-- The shards of this job, as `shard:20`: of each task, and of each node. On a node Slurm tells them;
+-- in salloc's shell it does not.
+local function shards_of_job()
+  local each = (os.getenv("SLURM_TRES_PER_TASK") or ""):match("shard[:=][%w:]+")
+  local there = os.getenv("SLURM_SHARDS_ON_NODE")
+  if each ~= nil or there ~= nil then return each, there and "shard:" .. there end
+  if os.getenv("SLURM_GPUS_ON_NODE") ~= nil then return nil end
+  local pipe = io.popen("scontrol -o show job " .. tonumber(os.getenv("SLURM_JOB_ID") or 0))
+  local text = pipe:read("*a")
+  pipe:close()
+  return text:match("TresPerTask=%S*(shard[:=][%w:]+)"), text:match("TresPerNode=%S*(shard[:=][%w:]+)")
+end
+
+-- `srun --gpus=1` and the like in a job that has shards.
+local function filter_step(options)
+  local texts = texts_of_options(options)
+  if not (texts.task or ""):match("gpu") then texts.task = nil end -- the job's, by the environment
+  local ask = ask_of(texts, nil, { tasks = 1, nodes = 1 })
+  if ask.total == nil and ask.gpus.socket == nil or ask.gpus.node and ask.shards then return end
+  local each, there = shards_of_job()
+  if each == nil and there == nil then return end
+  local why = cannot_clear(options)
+  if why ~= nil then return why end
+  clear(options)
+  if each ~= nil then
+    options["tres-per-task"] = "gres/" .. each
+  else
+    options["gres"] = there
+  end
+end
+
+-- ---- What Slurm calls ---------------------------------------------------------------------------
+
+function slurm_job_submit(job, part_list, submit_uid)
+  local partition, why = partition_of(job.partition, part_list)
+  if why ~= nil then return refuse(why) end
+  if partition ~= nil then return submit_held(job, submit_uid) end
+  return submit_native(job)
+end
+
+function slurm_job_modify(job, record, part_list, modify_uid)
+  if held[record.partition or ""] then
+    return modify_uid == 0 and slurm.SUCCESS or modify_held(job, record)
+  end
+  for name in (job.partition or ""):gmatch("[^,]+") do
+    if held[name] and modify_uid ~= 0 then
+      return refuse("--partition=" .. job.partition .. ": jobs for " .. name
+        .. " are submitted to it, not moved")
+    end
+  end
+  return modify_native(job, record)
+end
+
+function slurm_cli_setup_defaults(options, early) return slurm.SUCCESS end
+
+function slurm_cli_pre_submit(options, offset)
+  local is_step = options["type"] == "srun" and os.getenv("SLURM_JOB_ID") ~= nil
+  local why = (is_step and filter_step or filter_job)(options)
+  if why == nil then return slurm.SUCCESS end
+  io.stderr:write(options["type"], ": error: berth: ", why, "\n")
+  return slurm.ERROR
+end
+
+function slurm_cli_post_submit(offset, job, step) return slurm.SUCCESS end
 
 return slurm.SUCCESS

@@ -3,16 +3,20 @@
 //
 // They are checked where they are given, and go to the controller in the job's control environment,
 // which job_submit.lua reads (examples/slurm). On the node the job finds BERTH_JOB_ID and
-// BERTH_VRAM_BYTES. With the argument `mps` in plugstack.conf it also finds what an MPS server that
-// the administrator runs there holds its clients to: CUDA_MPS_PINNED_DEVICE_MEM_LIMIT.
+// BERTH_VRAM_BYTES; the script of a job that has shards does not find by which words it asked for
+// GPUs, as its steps would ask for them again, and shards are no GPUs. With the argument `mps` in
+// plugstack.conf it also finds what an MPS server that the administrator runs there holds its
+// clients to: CUDA_MPS_PINNED_DEVICE_MEM_LIMIT.
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 
 #include "core/job.hpp"
 #include "core/text/amounts.hpp"
 #include "core/text/words.hpp"
+#include "slurm/texts.hpp"
 
 // Slurm's header is C's in all but its functions.
 extern "C" {
@@ -72,6 +76,55 @@ void set(spank_t spank, const char* name, const std::string& value) {
   }
 }
 
+std::string variable(spank_t spank, const char* name) {
+  char value[4096] = "";
+  spank_getenv(spank, name, value, sizeof value);
+  return value;
+}
+
+/// What a job's environment says of the job. A job that is submitted from within another has it of
+/// that one, and would ask for the same.
+void forget_outer_job() {
+  for (const char* const name :
+       {"SLURM_SPANK__SLURM_SPANK_OPTION_berth_vram", "SLURM_SPANK__SLURM_SPANK_OPTION_berth_class",
+        "SLURM_SPANK_BERTH_VRAM", "SLURM_SPANK_BERTH_CLASS", "BERTH_VRAM_BYTES", "BERTH_JOB_ID",
+        "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "SLURM_SHARDS_ON_NODE", "SLURM_TRES_PER_TASK",
+        "SLURM_TRES_BIND"}) {
+    unsetenv(name);
+  }
+}
+
+/// `shard:20` of each task, where a job that may have several GPUs has one for each task.
+std::string shards_of_task(spank_t spank) {
+  const auto shards =
+      berth::slurm::number_of<std::uint32_t>(variable(spank, "SLURM_SHARDS_ON_NODE"));
+  const auto gpus = berth::slurm::number_of<std::uint32_t>(variable(spank, "SLURM_GPUS_ON_NODE"));
+  if (!shards || !gpus || *gpus == 0) return "";
+  return "shard:" + std::to_string(*shards / *gpus);
+}
+
+/// Of a batch script. What sbatch's options were, each srun in it takes for its own.
+void forget_asked_gpus(spank_t spank) {
+  constexpr std::uint32_t kBatchScript = 0xfffffffb;  // SLURM_BATCH_SCRIPT of slurm.h
+  std::uint32_t step = 0;
+  const bool is_batch =
+      spank_get_item(spank, S_JOB_STEPID, &step) == ESPANK_SUCCESS && step == kBatchScript;
+  if (!is_batch || variable(spank, "SLURM_SHARDS_ON_NODE").empty()) return;
+  for (const char* const name :
+       {"SLURM_GPUS", "SLURM_GPUS_PER_NODE", "SLURM_GPUS_PER_TASK", "SLURM_GPUS_PER_SOCKET",
+        "SLURM_CPUS_PER_GPU", "SLURM_MEM_PER_GPU", "SLURM_GPU_BIND"}) {
+    spank_unsetenv(spank, name);
+  }
+  // Of 24.11. They may name shards, which the job has, though since `scontrol update` maybe others.
+  const std::string each = shards_of_task(spank);
+  const bool has_shards = variable(spank, "SLURM_TRES_PER_TASK").contains("shard");
+  if (has_shards && !each.empty()) set(spank, "SLURM_TRES_PER_TASK", "gres/" + each);
+  for (const char* const name : {"SLURM_TRES_PER_TASK", "SLURM_TRES_BIND"}) {
+    if (variable(spank, name).contains("gpu")) spank_unsetenv(spank, name);
+  }
+  if (has_shards) spank_unsetenv(spank, "SLURM_TRES_BIND");
+}
+
 /// As many entries as the job has GPUs: an entry for a GPU that a client does not see would void
 /// all of them.
 std::string limits_of_mps(std::string_view gpus, std::int64_t mib) {
@@ -89,9 +142,10 @@ extern "C" {
 
 int slurm_spank_init(spank_t spank, int, char**) {
   spank_option options[] = {
-      option("vram", "SIZE",
-             "GPU memory on each GPU, as 20G; without it a job gets whole GPUs (berth)", take_vram),
+      option("vram", "SIZE", "GPU memory on each GPU, as 20G; without it GPUs are whole (berth)",
+             take_vram),
       option("class", "WORD", "short, medium, long or service (berth)", take_class)};
+  if (spank_context() == S_CTX_ALLOCATOR) forget_outer_job();
   for (spank_option& each : options) {
     if (spank_option_register(spank, &each) != ESPANK_SUCCESS) {
       slurm_error("berth: --%s is an option of another plugin", each.name);
@@ -115,14 +169,14 @@ int slurm_spank_task_init(spank_t spank, int count, char** arguments) {
   if (spank_get_item(spank, S_JOB_ID, &job) == ESPANK_SUCCESS) {
     set(spank, "BERTH_JOB_ID", std::to_string(job));
   }
+  forget_asked_gpus(spank);
   if (asked.vram.empty()) return 0;
   const auto size = berth::parse_size(asked.vram);
   if (!size) return 0;  // it was checked when it was given
   set(spank, "BERTH_VRAM_BYTES", std::to_string(size->raw()));
   for (int i = 0; i < count; ++i) {
     if (std::string_view(arguments[i]) != "mps") continue;
-    char gpus[4096] = "";
-    spank_getenv(spank, "CUDA_VISIBLE_DEVICES", gpus, sizeof gpus);
+    const std::string gpus = variable(spank, "CUDA_VISIBLE_DEVICES");
     const std::string limits = limits_of_mps(gpus, size->raw() >> 20);
     if (!limits.empty()) set(spank, "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", limits);
   }
