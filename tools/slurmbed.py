@@ -83,14 +83,14 @@ def wait_until(what, is_so, seconds=180.0):
         time.sleep(0.05)
 
 
-def missing():
-    """Why this machine cannot run a cluster; "" if it can."""
+def missing(program_of_berth):
+    """Why this machine cannot run a cluster, and that program if there is one; "" if it can."""
     if os.geteuid() != 0:
         return "slurmctld and slurmd for several users want root"
     for program in ("slurmctld", "slurmd", "sbatch", "munged"):
         if shutil.which(program) is None:
             return f"there is no {program}; tools/install-deps --slurm installs it"
-    if not os.path.exists(BIN + "/berth-slurm"):
+    if program_of_berth and not os.path.exists(program_of_berth):
         return "there is no build/release/bin/berth-slurm: tools/build release, with libslurm-dev"
     return ""
 
@@ -141,14 +141,11 @@ class Bed:
         self.watch.start()
         if self.emulated:
             self.make_gpus()
-        environment = dict(os.environ, BERTH_SLURM_EXTRA=self.extra, BERTH_SLURM_LUA="",
-                           BERTH_SLURM_SPANK="", BERTH_SLURM_LIMITS=self.folder + "/limits")
-        environment["BERTH_SLURM_TYPED"] = "yes" if self.with_berth else ""
-        if self.with_berth:
-            environment["BERTH_SLURM_LUA"] = TOP + "/examples/slurm/job_submit.lua"
+        environment = self.environment()
+        if environment["BERTH_SLURM_SPANK"]:
             # Users load it, and may not enter the home of root, where the build may lie.
-            environment["BERTH_SLURM_SPANK"] = shutil.copy(
-                TOP + "/build/release/lib/berth_spank.so", self.folder)
+            environment["BERTH_SLURM_SPANK"] = shutil.copy(environment["BERTH_SLURM_SPANK"],
+                                                           self.folder)
         up = subprocess.run([TOP + "/examples/slurm/up", self.cluster, *map(str, self.shape)],
                             env=environment, capture_output=True, text=True, check=False)
         os.environ["SLURM_CONF"] = self.cluster + "/slurm.conf"
@@ -157,6 +154,16 @@ class Bed:
             self.down()
             raise Failure(f"{up.stderr.strip()} (files: {self.folder})")
         return self
+
+    def environment(self):
+        """Of examples/slurm/up."""
+        own = dict(os.environ, BERTH_SLURM_EXTRA=self.extra, BERTH_SLURM_LUA="", BERTH_SLURM_SPANK="",
+                   BERTH_SLURM_TYPED="", BERTH_SLURM_LIMITS=self.folder + "/limits")
+        if self.with_berth:
+            own["BERTH_SLURM_TYPED"] = "yes"
+            own["BERTH_SLURM_LUA"] = TOP + "/examples/slurm/job_submit.lua"
+            own["BERTH_SLURM_SPANK"] = TOP + "/build/release/lib/berth_spank.so"
+        return own
 
     def make_gpus(self):
         """Emulated GPUs for each node, with 80 GiB for jobs and some for their contexts."""

@@ -149,7 +149,8 @@ end
 -- A job's request in one form, of either side: `texts` has what it asks per node, job, task and
 -- socket.
 local function ask_of(texts, vram, shape)
-  local ask = { vram = vram, gpus = {}, others = {}, tasks = shape.tasks, nodes = shape.nodes }
+  local ask = { vram = vram, gpus = {}, others = {}, tasks = shape.tasks, nodes = shape.nodes,
+    has_nodes = shape.has_nodes }
   for per, text in pairs(texts) do
     for _, part in ipairs(is_said(text) and parts_of(text) or {}) do
       if part.name == "gpu" then
@@ -171,9 +172,8 @@ end
 
 -- Whole GPUs as the job asks for them. Slurm 22.05 gives them away where shards of them are taken.
 local function whole(ask, said)
-  if is_new then return { whole = true, said = said } end
   local all = cluster()
-  if #all.with_shards == 0 then return { whole = true, said = said } end
+  if is_new or ask.has_nodes or #all.with_shards == 0 then return { whole = true, said = said } end
   if all.has_whole then
     return { whole = true, said = said, exclude = table.concat(all.with_shards, ",") }
   end
@@ -212,6 +212,11 @@ local function plan(ask)
     if not all.by_task then return {} end
     return nil, "--gres: ask once for shards; --ntasks=N --gpus-per-task=1 --vram=SIZE asks for"
       .. " N GPUs"
+  end
+  -- Slurm 22.05 never starts a job with shards that wants its node for itself.
+  if ask.has_nodes and not is_new then
+    if ask.total == nil and ask.gpus.socket == nil then ask.gpus.node = 1 end
+    return whole(ask)
   end
   local one_each = ask.gpus.task == 1 or (ask.total or ask.nodes) == ask.tasks
   local one_per_node = not ask.gpus.socket and (ask.total or ask.nodes) == ask.nodes
@@ -255,10 +260,11 @@ local function number(value)
   return value
 end
 
--- Tasks and nodes, as far as the job says them.
+-- Tasks and nodes, as far as the job says them, and whether it is to be alone on its nodes.
 local function shape_of(job)
   local nodes, per_node = number(job.min_nodes) or 1, number(job.ntasks_per_node)
-  return { nodes = nodes, tasks = number(job.num_tasks) or (per_node or 1) * nodes }
+  return { nodes = nodes, tasks = number(job.num_tasks) or (per_node or 1) * nodes,
+    has_nodes = job.shared == slurm.JOB_SHARED_NONE }
 end
 
 local fields = { node = "tres_per_node", job = "tres_per_job", task = "tres_per_task",
@@ -566,7 +572,7 @@ local function shape_of_options(options)
   local tasks = tonumber(options["ntasks"]) or 1
   local per_node = tonumber(options["ntasks-per-node"]) or 0
   if tasks == 1 then tasks = nodes * math.max(per_node, 1) end
-  return { nodes = nodes, tasks = tasks }
+  return { nodes = nodes, tasks = tasks, has_nodes = options["exclusive"] == "exclusive" }
 end
 
 -- An empty text and not nil, which is an error to Slurm 22.05.

@@ -1,0 +1,378 @@
+"""What people do on a Slurm cluster, drawn at random, for tools/slurm-check --native: Slurm schedules,
+and berth's part is the words and what they become (examples/slurm/job_submit.lua).
+
+Three judges, none of which asks berth or Slurm's ledger: each process writes the GPUs that it sees
+and its number when it begins and when it ends. So what is found is by the processes alone: what each
+GPU held over time, who saw no GPU or too many, and what ran twice or never.
+"""
+
+import collections
+import os
+import random
+import subprocess
+import time
+
+from slurmbed import TOP, Bed, Failure, attempt, command, wait_until
+
+GIB = 80
+SIZES = [8, 10, 16, 20, 24, 32, 40, 48, 64, 80]
+
+# $1 names the habit, $2 is the time that it takes.
+SCRIPT = """#!/bin/sh
+say() {
+  echo "$1 $2.${SLURM_ARRAY_TASK_ID:-0}.${SLURM_PROCID:-0} $SLURMD_NODENAME" \\
+    "${CUDA_VISIBLE_DEVICES:-none} $$ $(date +%%s.%%N)" >>%(log)s
+}
+say begin "$1"
+sleep "$2"
+say end "$1"
+"""
+
+# The way in which a script asks for its step, and the way in which the job asks for its GPU.
+STEPS = [[], ["-n1"], ["--gpus=1"], ["--gres=gpu:1"], ["--gpus-per-task=1"], ["--gpus-per-node=1"]]
+ONE_GPU = [[], ["--gpus=1"], ["--gres=gpu:1"], ["--gpus-per-node=1"], ["--gpus-per-task=1"]]
+
+
+def release():
+    """Slurm's, as (22, 5)."""
+    words = command("slurmctld", "-V").split()[-1].split(".")
+    return int(words[0]), int(words[1])
+
+
+class NativeBed(Bed):
+    """A cluster of four nodes with four GPUs, on which Slurm schedules. On 22.05 the last two nodes
+    have no shards."""
+
+    def __init__(self):
+        self.by_task = release() >= (24, 11)
+        extra = "PartitionName=other Nodes=ALL DefMemPerCPU=100 State=UP\n"
+        if self.by_task:
+            extra += "SelectTypeParameters=CR_Core_Memory,MULTIPLE_SHARING_GRES_PJ\n"
+        super().__init__(nodes=4, gpus=4, gib=GIB, extra=extra, with_berth=False)
+        self.said = self.folder + "/said"
+        self.native = self.folder + "/native.sh"
+        self.expected = {}  # by record: GiB on each GPU, and the number of GPUs that it sees
+        self.jobs = []  # of Slurm
+        self.commands = []  # that run until their job ends
+        self.habits = collections.Counter()
+        self.refused = 0
+
+    def environment(self):
+        self.write(self.native, SCRIPT % {"log": self.said})
+        with open(self.said, "w", encoding="utf-8"):
+            pass
+        own = super().environment()
+        for name, path in (("LUA", "/examples/slurm/job_submit.lua"),
+                           ("SPANK", "/build/release/lib/berth_spank.so")):
+            own["BERTH_SLURM_" + name] = os.environ.get("BERTH_SLURM_" + name, TOP + path)
+        own["BERTH_SLURM_WHOLE"] = "0" if self.by_task else "2"
+        return own
+
+    @staticmethod
+    def write(path, text):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(path, 0o755)
+
+    # ---- What is done ------------------------------------------------------------------------
+
+    def expect(self, key, gib, gpus, tasks=(0,), ranks=(0,)):
+        for task in tasks:
+            for rank in ranks:
+                self.expected[f"{key}.{task}.{rank}"] = (gib, gpus)
+
+    def sbatch(self, *words):
+        job = command("sbatch", "--parsable", "--output=/dev/null", "--chdir=/", *words).strip()
+        self.jobs.append(job)
+        return job
+
+    def batch_of(self, lines):
+        """A script of these lines."""
+        path = f"{self.folder}/script{len(os.listdir(self.folder))}"
+        self.write(path, "#!/bin/sh\n" + "\n".join(lines) + "\n")
+        return path
+
+    def begin(self, *words):
+        log = open(f"{self.folder}/command{len(self.commands)}", "w+", encoding="utf-8")
+        self.commands.append((words, log, subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/")))
+
+    def refuses(self, why, *words):
+        went, said = attempt(*words)
+        if went or why not in said:
+            raise Failure(f"{' '.join(words)}: no '{why}' in '{said}'")
+        self.refused += 1
+
+    def wait_for_commands(self):
+        for words, log, process in self.commands:
+            try:
+                code = process.wait(300)
+            except subprocess.TimeoutExpired as late:
+                process.kill()
+                raise Failure(f"{' '.join(words)}: not over after 300 s") from late
+            log.seek(0)
+            if code != 0:
+                raise Failure(f"{' '.join(words)}: {code}: {log.read()}")
+
+    # ---- What must hold ----------------------------------------------------------------------
+
+    def records(self):
+        """By record, each run: [node, GPUs, beginning, end]."""
+        with open(self.said, encoding="utf-8") as file:
+            lines = [line.split() for line in file]
+        found, open_runs = collections.defaultdict(list), {}
+        for what, key, node, gpus, pid, at in lines:
+            if what == "begin":
+                run = [node, [] if gpus == "none" else gpus.split(","), float(at), None]
+                open_runs[key, node, pid] = run
+                found[key].append(run)
+            else:
+                open_runs[key, node, pid][3] = float(at)
+        return found
+
+    def held(self, records):
+        """The most GiB on each GPU at one time. The tasks of one job that see a GPU share it."""
+        spans = {}
+        for key, runs in records.items():
+            for node, gpus, begin, end in runs:
+                for gpu in gpus:
+                    span = (key.rsplit(".", 1)[0], node, gpu)
+                    was = spans.get(span, (begin, end))
+                    spans[span] = (min(was[0], begin), max(was[1], end))
+        events = []
+        for (key, node, gpu), (begin, end) in spans.items():
+            gib = next(size for record, (size, _) in self.expected.items()
+                       if record.rsplit(".", 1)[0] == key)
+            events += [(begin, gib, node, gpu), (end, -gib, node, gpu)]
+        now, most = collections.Counter(), collections.Counter()
+        for _, gib, node, gpu in sorted(events):
+            now[node, gpu] += gib
+            most[node, gpu] = max(most[node, gpu], now[node, gpu])
+        return most
+
+    def judge(self):
+        """Returns: a sentence. Raises: Failure."""
+        records, wrong = self.records(), []
+        for key in records.keys() - self.expected.keys():
+            wrong.append(f"{key} ran, and nobody asked for it")
+        for key, (_, gpus) in self.expected.items():
+            runs = records.get(key, [])
+            if len(runs) != 1 or runs[0][3] is None:
+                wrong.append(f"{key} ran to its end {sum(run[3] is not None for run in runs)} times")
+            wrong += [f"{key} saw the GPUs {run[1]}, not {gpus}" for run in runs if len(run[1]) != gpus]
+        if not wrong:
+            most = self.held(records)
+            wrong += [f"{node}:{gpu} held {gib} GiB" for (node, gpu), gib in most.items() if gib > GIB]
+        states = command("squeue", "--noheader", "--array", "--states=all", "--format=%i %T")
+        wrong += [line for line in states.splitlines() if line.split()[1] != "COMPLETED"]
+        if wrong:
+            raise Failure("; ".join(wrong))
+        return (f"{sum(self.habits.values())} habits of {len(self.habits)} kinds, {len(records)} runs once "
+                f"each and {self.refused} refused in words; at most {max(most.values())} of {GIB} GiB on "
+                f"each of {len(most)} GPUs, none bare, none saw another's")
+
+    def wait_for_all(self, seconds=300.0):
+        self.wait_for_commands()
+        wait_until("all jobs over", lambda: not self.pending(), seconds)
+
+
+# ---- Habits -------------------------------------------------------------------------------------
+
+# Each is given the bed, a generator, and a name of its own.
+
+
+def batch(bed, draw, key):
+    gib = draw.choice(SIZES)
+    if draw.random() < 0.3:
+        words = [f"--gres=shard:{gib}"]
+    elif draw.random() < 0.3:
+        words = [f"--comment=mine vram={gib}G", *draw.choice(ONE_GPU)]
+    else:
+        words = [f"--vram={gib}G", *draw.choice(ONE_GPU)]
+    bed.expect(key, gib, 1)
+    bed.sbatch(*words, bed.native, key, "0.5")
+
+
+def array(bed, draw, key):
+    gib, count = draw.choice(SIZES), draw.randint(5, 20)
+    bed.expect(key, gib, 1, tasks=range(count))
+    bed.sbatch(f"--array=0-{count - 1}%5", f"--vram={gib}G", *draw.choice(ONE_GPU), bed.native, key, "0.2")
+
+
+def no_gpu(bed, draw, key):
+    bed.expect(key, 0, 0)
+    bed.sbatch(f"--cpus-per-task={draw.randint(1, 4)}", bed.native, key, "0.2")
+
+
+def whole(bed, draw, key):
+    gpus = draw.choice([1, 2, 4])
+    bed.expect(key, GIB, gpus)
+    bed.sbatch(draw.choice([f"--gres=gpu:{gpus}", f"--gpus-per-node={gpus}"]), bed.native, key, "0.3")
+
+
+def several_for_a_task(bed, draw, key):
+    """Which Slurm cannot share: whole GPUs, and the user is told."""
+    done = subprocess.run(["sbatch", "--parsable", "--output=/dev/null", "--chdir=/", "--nodes=1",
+                           "--gpus=2", f"--vram={draw.choice(SIZES)}G", bed.native, key, "0.3"],
+                          capture_output=True, text=True, check=False)
+    if done.returncode != 0 or "the job gets whole GPUs" not in done.stderr:
+        raise Failure(f"one task with memory on two GPUs: {done.stderr}")
+    bed.jobs.append(done.stdout.strip())
+    bed.expect(key, GIB, 2)
+
+
+def a_gpu_for_each_task(bed, draw, key):
+    gib, tasks = draw.choice(SIZES), draw.choice([2, 4])
+    bed.expect(key, gib if bed.by_task else GIB, 1, ranks=range(tasks))
+    bed.sbatch("--nodes=1", f"--ntasks={tasks}", "--gpus-per-task=1", f"--vram={gib}G",
+               bed.batch_of([f"srun {bed.native} {key} 0.3"]))
+
+
+def two_nodes(bed, draw, key):
+    gib = draw.choice(SIZES)
+    bed.expect(key, gib, 1, ranks=range(2))
+    bed.sbatch("--nodes=2", "--ntasks-per-node=1", "--gpus-per-node=1", f"--vram={gib}G",
+               bed.batch_of([f"srun {bed.native} {key} 0.3"]))
+
+
+def two_by_two(bed, draw, key):
+    gib = draw.choice(SIZES)
+    bed.expect(key, gib if bed.by_task else GIB, 1 if bed.by_task else 2, ranks=range(4))
+    bed.sbatch("--nodes=2", "--ntasks-per-node=2", "--gpus-per-node=2", f"--vram={gib}G",
+               bed.batch_of([f"srun {bed.native} {key} 0.3"]))
+
+
+def steps(bed, draw, key):
+    gib, lines = draw.choice(SIZES), []
+    for number, words in enumerate(draw.sample(STEPS, 3)):
+        bed.expect(f"{key}step{number}", gib, 1)
+        lines.append(f"srun {' '.join(words)} {bed.native} {key}step{number} 0.1 || exit 1")
+    bed.sbatch(f"--vram={gib}G", *draw.choice(ONE_GPU), bed.batch_of(lines))
+
+
+def alone_by_srun(bed, draw, key):
+    gib = draw.choice(SIZES)
+    bed.expect(key, gib, 1)
+    bed.begin("srun", f"--vram={gib}G", *draw.choice(ONE_GPU), bed.native, key, "0.2")
+
+
+def interactive(bed, draw, key):
+    gib = draw.choice(SIZES)
+    bed.expect(key, gib, 1)
+    bed.begin("salloc", f"--vram={gib}G", *draw.choice(ONE_GPU), "srun", *draw.choice(STEPS), bed.native,
+              key, "0.2")
+
+
+def all_host_memory(bed, draw, key):
+    gib = draw.choice(SIZES)
+    bed.expect(key, gib, 1)
+    bed.sbatch("--mem=0", f"--vram={gib}G", bed.native, key, "0.2")
+
+
+def submitit(bed, draw, key):
+    """The script that it writes."""
+    gib, count = draw.choice(SIZES), draw.randint(2, 6)
+    lines = [f"#SBATCH --array=0-{count - 1}%3", "#SBATCH --cpus-per-task=1", "#SBATCH --gpus-per-node=1",
+             f"#SBATCH --job-name={key}", "#SBATCH --mem=256MB", "#SBATCH --nodes=1",
+             "#SBATCH --ntasks-per-node=1", "#SBATCH --open-mode=append", "#SBATCH --signal=USR2@90",
+             "#SBATCH --time=5", "#SBATCH --wckey=submitit", f"#SBATCH --vram={gib}G",
+             "export SUBMITIT_EXECUTOR=slurm",
+             f"srun --unbuffered --output /dev/null --error /dev/null {bed.native} {key} 0.2"]
+    bed.expect(key, gib, 1, tasks=range(count))
+    bed.sbatch(bed.batch_of(lines))
+
+
+def snakemake(bed, draw, key):
+    gib = draw.choice(SIZES)
+    bed.expect(key, gib, 1)
+    bed.sbatch("-J", key, "--export=ALL", "-p", "gpu", "-t", "5", "--mem", "200", "--cpus-per-task=1",
+               f"--vram={gib}G", *draw.choice(ONE_GPU), "-D", bed.folder,
+               f"--wrap=srun -n1 --cpu-bind=q {bed.native} {key} 0.2")
+
+
+def in_a_place(bed, draw, key):
+    """Features, partitions, nodes that are named or left out."""
+    gib = draw.choice(SIZES)
+    bed.expect(key, gib, 1)
+    words = draw.choice([["--constraint=large"], ["--partition=other"], ["--partition=gpu,other"],
+                         ["--nodelist=n2"], ["--exclude=n1"]])
+    bed.sbatch(*words, f"--vram={gib}G", bed.native, key, "0.2")
+
+
+def alone_on_a_node(bed, draw, key):
+    """Slurm gives it all GPUs of the node."""
+    bed.expect(key, GIB, 4)
+    bed.sbatch("--exclusive", f"--vram={draw.choice(SIZES)}G", bed.native, key, "0.2")
+
+
+def after_another(bed, draw, key):
+    gib = draw.choice(SIZES)
+    bed.expect(key, gib, 1)
+    others = [f"--dependency={draw.choice(['afterok', 'afterany', 'after'])}:{bed.jobs[-1]}"] if bed.jobs else []
+    bed.sbatch(*others, f"--vram={gib}G", bed.native, key, "0.2")
+
+
+def changed(bed, draw, key):
+    """A job that waits, changed before it is let go."""
+    gib, other = draw.choice(SIZES), draw.choice(SIZES)
+    job = bed.sbatch("--hold", f"--vram={gib}G", *draw.choice(ONE_GPU),
+                     bed.batch_of([f"srun {bed.native} {key} 0.2"]))
+    command("scontrol", "update", "jobid=" + job, f"gres=shard:{other}")
+    for field in draw.sample(["timelimit=5", "nice=7", "comment=vram=1G", "jobname=changed", "qos=",
+                              "starttime=now", "partition=other", "features=large"], 3):
+        attempt("scontrol", "update", "jobid=" + job, field)
+    bed.refuses("Invalid generic resource", "scontrol", "update", "jobid=" + job, f"gres=shard:{GIB + 1}")
+    bed.refuses("Invalid generic resource", "scontrol", "update", "jobid=" + job, "gres=gpu:2")
+    command("scontrol", "release", job)
+    bed.expect(key, other, 1)
+
+
+def from_within(bed, draw, key):
+    """Jobs that a job submits: one that asks for other memory, for whole GPUs, and for none."""
+    gib, other = draw.choice(SIZES), draw.choice(SIZES)
+    asked = [("a", other, 1, f"--vram={other}G"), ("b", GIB, 1, "--gpus=1"), ("c", 0, 0, "")]
+    lines = []
+    for name, size, gpus, words in asked:
+        bed.expect(key + name, size, gpus)
+        lines.append(f"sbatch --output=/dev/null {words} --wrap='srun {bed.native} {key}{name} 0.1' || exit 1")
+    bed.expect(key, gib, 1)
+    bed.sbatch(f"--vram={gib}G", *draw.choice(ONE_GPU), bed.batch_of([f"{bed.native} {key} 0.1", *lines]))
+
+
+def per_gpu(bed, draw, key):
+    gib = draw.choice(SIZES)
+    bed.expect(key, gib, 1)
+    bed.sbatch(f"--vram={gib}G", "--gpus=1", "--cpus-per-gpu=2", "--mem-per-gpu=100",
+               bed.batch_of([f"srun {bed.native} {key} 0.2"]))
+
+
+def too_much(bed, draw, key):
+    """What cannot be, in one sentence that reaches the user."""
+    del key
+    words = draw.choice(["--vram=100G", "--vram=81G", "--vram=1T", "--gres=shard:81", "--comment=vram=90G"])
+    tool = draw.choice([["sbatch"], ["srun"], ["salloc"]])
+    bed.refuses("a GPU has 80 GiB at most", *tool, words, bed.native, "none", "0")
+    bed.refuses("say 10G or 10M", *tool, "--vram=10", bed.native, "none", "0")
+
+
+HABITS = [batch, array, no_gpu, whole, several_for_a_task, a_gpu_for_each_task, two_nodes, two_by_two,
+          steps, alone_by_srun, interactive, all_host_memory, submitit, snakemake, in_a_place,
+          alone_on_a_node, after_another, changed, from_within, per_gpu, too_much]
+
+
+def native(seed, count):
+    """Each habit once, and more that are drawn, up to so many."""
+    draw = random.Random(seed)
+    chosen = HABITS + draw.choices(HABITS, k=max(0, count - len(HABITS)))
+    draw.shuffle(chosen)
+    with NativeBed() as bed:
+        for node in range(1, 5):
+            command("scontrol", "update", f"nodename=n{node}", "features=large")
+        began = time.monotonic()
+        for number, habit in enumerate(chosen[:max(count, 1)]):
+            bed.habits[habit.__name__] += 1
+            habit(bed, draw, f"{habit.__name__}{number}")
+        bed.wait_for_all()
+        release_text = ".".join(f"{part:02}" for part in release())
+        print(f"slurm-check: Slurm {release_text}, seed {seed}: {bed.judge()} "
+              f"({time.monotonic() - began:.0f} s)", flush=True)
