@@ -46,7 +46,8 @@ if(TARGET berth-slurm)
   install(TARGETS berth-slurm RUNTIME COMPONENT bridge)
   install(TARGETS berth_spank LIBRARY COMPONENT bridge
     DESTINATION lib/${CMAKE_LIBRARY_ARCHITECTURE}/slurm-wlm)
-  install(FILES examples/slurm/job_submit.lua DESTINATION share/berth COMPONENT bridge)
+  install(FILES examples/slurm/job_submit.lua examples/slurm/cli_filter.lua
+    DESTINATION share/berth COMPONENT bridge)
   install(FILES ${made}/system/berth-slurm.service ${made}/system/berth-agent.service
     DESTINATION lib/systemd/system COMPONENT bridge OPTIONAL)
   install(FILES packaging/slurm/default DESTINATION /etc/default RENAME berth-slurm COMPONENT bridge)
@@ -55,6 +56,7 @@ if(TARGET berth-slurm)
   install(PROGRAMS examples/slurm/up examples/slurm/down examples/slurm/pilot
     DESTINATION share/doc/berth-slurm/examples COMPONENT bridge)
   install(FILES examples/slurm/slurm.conf examples/slurm/gres.conf
+    examples/slurm/held-slurm.conf examples/slurm/held-gres.conf
     DESTINATION share/doc/berth-slurm/examples COMPONENT bridge)
 endif()
 

@@ -258,7 +258,8 @@ TEST(CliErrors, ASocketThatIsNoneIsNamed) {
 
 TEST(CliErrors, ThatOfBerthSlurmIsUsedWhereTheBackendIsSlurm) {
   if (std::filesystem::exists("/run/berth-slurm.sock")) GTEST_SKIP() << "a berth-slurm is here";
-  const Ran ran = test::berth({"ls"}, {.environment = {"BERTH_BACKEND=slurm", "BERTH_SOCKET="}});
+  const Ran ran =
+      test::berth({"cancel", "7"}, {.environment = {"BERTH_BACKEND=slurm", "BERTH_SOCKET="}});
   EXPECT_EQ(ran.exit_code, kFailed);
   EXPECT_EQ(ran.err,
             "berth: no berth-slurm answers at /run/berth-slurm.sock; an administrator of Slurm "

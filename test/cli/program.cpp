@@ -63,8 +63,8 @@ std::string terminal_name(int master) {
 
 Program::Program(std::vector<std::string> arguments, const StartOptions& options) {
   arguments.insert(arguments.begin(), program("berth").string());
-  std::vector<std::string> environment = {"PATH=/usr/bin:/bin"};
-  environment.insert(environment.end(), options.environment.begin(), options.environment.end());
+  std::vector<std::string> environment = options.environment;
+  environment.emplace_back("PATH=/usr/bin:/bin");  // of two the first counts
 
   Pipe err = make_pipe();
   Pipe in;

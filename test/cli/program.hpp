@@ -20,7 +20,7 @@ inline constexpr int kBadUsage = 2;
 enum class Screen { Pipes, Terminal };
 
 struct StartOptions {
-  std::vector<std::string> environment;  ///< `NAME=VALUE`, beside PATH and nothing else.
+  std::vector<std::string> environment;  ///< `NAME=VALUE`, beside PATH (or with it).
   Screen screen = Screen::Pipes;         ///< Terminal: standard input and output are one.
   std::string directory;                 ///< "": this one.
   std::vector<int> closed = {};          ///< Of 0, 1 and 2, as `<&-` in a shell.

@@ -5,6 +5,8 @@
 #include "cli/ask/daemon.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/verbs.hpp"
+#include "cli/slurm/ask_slurm.hpp"
+#include "cli/slurm/slurm_pages.hpp"
 
 namespace berth::cli {
 
@@ -14,8 +16,17 @@ Json check(const char* name, const char* status, const std::string& detail) {
   return {{"name", name}, {"status", status}, {"detail", detail}};
 }
 
+/// Of a cluster on which Slurm schedules.
+Json checks_in_slurm() {
+  const auto facts = ask_slurm();
+  const auto config = facts ? ask_slurm_config() : std::unexpected(facts.error());
+  if (!config) return Json::array({check("slurm", "fail", config.error().message)});
+  return slurm_checks(*facts, *config);
+}
+
 /// The command line's own checks, then the daemon's.
 Json checks_of(const CommonOptions& common) {
+  if (is_for_slurm(common)) return checks_in_slurm();
   const SocketChoice socket = choose_socket(common);
   Json checks = Json::array();
   auto daemon = Daemon::open(socket.path);

@@ -5,13 +5,23 @@
 #include "cli/ask/daemon.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/verbs.hpp"
+#include "cli/slurm/ask_slurm.hpp"
+#include "cli/slurm/slurm_pages.hpp"
 #include "cli/tell/gpu_text.hpp"
 
 namespace berth::cli {
 
 namespace {
 
+int gpus_in_slurm(const CommonOptions& common) {
+  const auto facts = ask_slurm();
+  if (!facts) return report_failure(facts.error().message);
+  return print(common.json ? json_text(slurm_gpus_json(*facts))
+                           : slurm_gpus_page(*facts, look_of(STDOUT_FILENO)));
+}
+
 int gpus(const CommonOptions& common) {
+  if (is_for_slurm(common)) return gpus_in_slurm(common);
   auto daemon = Daemon::open(common);
   if (!daemon) return report_failure(daemon.error().message);
   const auto answer = daemon->get("/v1/gpus");

@@ -7,6 +7,8 @@
 #include "cli/ask/job_choice.hpp"
 #include "cli/attend/screen.hpp"
 #include "cli/print/verbs.hpp"
+#include "cli/slurm/ask_slurm.hpp"
+#include "cli/slurm/slurm_pages.hpp"
 #include "cli/tell/gpu_text.hpp"
 #include "cli/tell/job_pages.hpp"
 #include "cli/tell/list_writers.hpp"
@@ -184,9 +186,37 @@ int watch(const LsArguments& arguments, const JobFilter& filter) {
   });
 }
 
+/// Of a cluster on which Slurm schedules. What is chosen beyond jobs and users squeue can choose.
+int list_in_slurm(const LsArguments& arguments, const JobFilter& filter) {
+  const bool is_plain = arguments.states.empty() && arguments.names.empty() &&
+                        arguments.sort.empty() && arguments.format.empty() && !arguments.all &&
+                        !arguments.watches() && arguments.most == 0;
+  if (!is_plain) {
+    return report_usage(
+        "no berth-slurm runs here: berth ls then has JOB, --user, --mine and --json; squeue has "
+        "more");
+  }
+  const auto facts = ask_slurm();
+  if (!facts) return report_failure(facts.error().message);
+  auto jobs = slurm_jobs_named(*facts, arguments.jobs);
+  if (!jobs) return report_failure(jobs.error().message);
+  std::erase_if(*jobs, [&](const SlurmJob& job) {
+    const auto user = user_number(job.user);
+    return !filter.users.empty() && !(user && filter.users.contains(*user));
+  });
+  const SlurmView view{.facts = *facts, .today = slurm_today()};
+  if (!arguments.common.json) {
+    return print(slurm_jobs_page(*jobs, view, look_of(STDOUT_FILENO)));
+  }
+  Json rows = Json::array();
+  for (const SlurmJob& job : *jobs) rows.push_back(slurm_job_json(job, view.today));
+  return print(json_text({{"jobs", rows}}));
+}
+
 int ls(const LsArguments& arguments) {
   const auto filter = filter_of(arguments);
   if (!filter) return report_usage(filter.error().message);
+  if (is_for_slurm(arguments.common)) return list_in_slurm(arguments, *filter);
   if (arguments.watches()) return watch(arguments, *filter);
   return list(arguments, *filter, look_of(STDOUT_FILENO),
               [](std::string_view text) { return print(text); });

@@ -5,6 +5,8 @@
 #include "cli/ask/each_job.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/verbs.hpp"
+#include "cli/slurm/ask_slurm.hpp"
+#include "cli/slurm/slurm_pages.hpp"
 #include "cli/tell/job_text.hpp"
 #include "cli/tell/why_text.hpp"
 
@@ -12,10 +14,27 @@ namespace berth::cli {
 
 namespace {
 
+/// Of a cluster on which Slurm schedules.
+int why_in_slurm(const EachJob& arguments) {
+  const auto facts = ask_slurm();
+  if (!facts) return report_failure(facts.error().message);
+  auto jobs = slurm_jobs_named(*facts, arguments.choice.typed);
+  if (!jobs) return report_failure(jobs.error().message);
+  const SlurmView view{.facts = *facts, .today = slurm_today()};
+  Json answers = Json::array();
+  std::string text;
+  for (const SlurmJob& job : *jobs) {
+    text += (text.empty() ? "" : "\n") + slurm_why_page(job, view, look_of(STDOUT_FILENO));
+    answers.push_back(slurm_why_json(job, view));
+  }
+  return print(arguments.common.json ? json_text({{"jobs", answers}}) : text);
+}
+
 int why(const EachJob& arguments) {
   if (const auto fine = check_choice(arguments.choice); !fine) {
     return report_usage(fine.error().message);
   }
+  if (is_for_slurm(arguments.common)) return why_in_slurm(arguments);
   auto daemon = Daemon::open(arguments.common);
   if (!daemon) return report_failure(daemon.error().message);
   const auto jobs = chosen_jobs(*daemon, arguments.choice, Arrays::Whole);

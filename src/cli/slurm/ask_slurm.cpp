@@ -1,0 +1,85 @@
+#include "cli/slurm/ask_slurm.hpp"
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <ctime>
+
+#include "cli/print/output.hpp"
+#include "http/address.hpp"
+
+namespace berth::cli {
+
+namespace {
+
+/// What a command prints. Requires: a text of ours, as a shell reads it.
+Expected<std::string> output_of_command(const std::string& command) {
+  std::FILE* const pipe = ::popen((command + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return fail(ErrorCode::Io, command + ": cannot be started");
+  std::string text;
+  std::array<char, 65536> part{};
+  while (const std::size_t size = std::fread(part.data(), 1, part.size(), pipe)) {
+    text.append(part.data(), size);
+  }
+  const int status = ::pclose(pipe);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return text;
+  constexpr int kNoSuchCommand = 127;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kNoSuchCommand) {
+    return fail(
+        ErrorCode::NotFound,
+        "$BERTH_BACKEND is slurm, no berth-slurm runs here, and there is no scontrol to ask "
+        "Slurm by");
+  }
+  return fail(ErrorCode::Io, command + ": " + printable(text.substr(0, text.find('\n'))));
+}
+
+}  // namespace
+
+bool is_for_slurm(const CommonOptions& options) {
+  const SocketChoice choice = choose_socket(options);
+  struct stat status{};
+  return choice.path == http::kSlurmSocket && ::stat(choice.path.c_str(), &status) != 0;
+}
+
+Expected<SlurmFacts> ask_slurm() {
+  const auto nodes = output_of_command("scontrol -o -d show node");
+  if (!nodes) return std::unexpected(nodes.error());
+  const auto jobs = output_of_command("scontrol -o -d show job");
+  if (!jobs) return std::unexpected(jobs.error());
+  return slurm_facts(*nodes, *jobs);
+}
+
+Expected<std::string> ask_slurm_config() { return output_of_command("scontrol show config"); }
+
+std::string slurm_today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  ::localtime_r(&now, &local);
+  std::array<char, 16> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d", &local)};
+}
+
+Expected<std::vector<SlurmJob>> slurm_jobs_named(const SlurmFacts& facts,
+                                                 const std::vector<std::string>& typed) {
+  std::vector<SlurmJob> jobs;
+  if (typed.empty()) {
+    std::ranges::copy_if(facts.jobs, std::back_inserter(jobs), &SlurmJob::runs);
+    std::ranges::copy_if(facts.jobs, std::back_inserter(jobs), &SlurmJob::waits);
+    return jobs;
+  }
+  for (const std::string& name : typed) {
+    const std::size_t before = jobs.size();
+    std::ranges::copy_if(facts.jobs, std::back_inserter(jobs), [&](const SlurmJob& job) {
+      return job.names.contains(name) || job.name == name;
+    });
+    if (jobs.size() == before) {
+      return fail(ErrorCode::NotFound, "job " + name + ": Slurm knows no such job (any more)");
+    }
+  }
+  return jobs;
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,239 @@
+// Goal: what Slurm tells of its nodes and jobs becomes what each GPU has left, and why a job waits.
+// Method: lines that scontrol of Slurm 22.05.8 and of 24.11.5 printed, cut to the words that are read;
+// the real program with a scontrol that prints them.
+#include "cli/slurm/slurm_pages.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "cli/program.hpp"
+
+namespace berth {
+namespace {
+
+using cli::SlurmFacts;
+using cli::SlurmJob;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr std::string_view kOldNodes =
+    "NodeName=n1 Arch=x86_64 CPUAlloc=5 CPUTot=64 AvailableFeatures=large ActiveFeatures=large "
+    "Gres=gpu:4,shard:320 GresUsed=gpu:0,shard:(null):4(IDX:0-3) RealMemory=1000000 AllocMem=500 "
+    "State=MIXED Partitions=gpu  Extra=berth-agent at=1764087000 every=30 gpu=0 usable=81559 "
+    "used=20492 other=1024 job=1:20480:20480:1\n"
+    "NodeName=n2 CPUAlloc=0 CPUTot=64 ActiveFeatures=(null) Gres=gpu:4,shard:320 "
+    "RealMemory=1000000 "
+    "AllocMem=0 State=IDLE+DRAIN Partitions=gpu  Reason=bad fan today [root@2026-11-30T13:00:08]\n"
+    "NodeName=n3 CPUAlloc=3 CPUTot=64 ActiveFeatures=(null) Gres=gpu:4 GresUsed=gpu:3,shard:0 "
+    "RealMemory=1000000 AllocMem=300 State=MIXED Partitions=gpu,other\n";
+
+constexpr std::string_view kOldJobs =
+    "JobId=1 JobName=a UserId=root(0) JobState=RUNNING Reason=None Dependency=(null) "
+    "StartTime=2026-11-30T13:00:09 Partition=gpu ReqNodeList=(null) ExcNodeList=(null) NodeList=n1 "
+    "NumNodes=1 NumCPUs=1 NumTasks=1 JOB_GRES=shard:20   Nodes=n1 CPU_IDs=0 Mem=100 "
+    "GRES=shard:20(IDX:0) MinCPUsNode=1 MinMemoryCPU=100M Features=(null) "
+    "TresPerNode=gres:shard:20 \n"
+    "JobId=2 JobName=b UserId=alice(1000) JobState=RUNNING Partition=gpu NodeList=n1 NumNodes=1 "
+    "NumCPUs=1 NumTasks=1 JOB_GRES=shard:30   Nodes=n1 CPU_IDs=1 Mem=100 GRES=shard:30(IDX:0) "
+    "TresPerNode=gres:shard:30 \n"
+    "JobId=15 ArrayJobId=8 ArrayTaskId=0 JobName=arr UserId=root(0) JobState=RUNNING Partition=gpu "
+    "NodeList=n1 NumNodes=1 NumCPUs=1 JOB_GRES=shard:80   Nodes=n1 CPU_IDs=3 Mem=100 "
+    "GRES=shard:80(IDX:1-3) TresPerNode=gres:shard:80 \n"
+    "JobId=5 JobName=two UserId=root(0) JobState=RUNNING Partition=gpu NodeList=n3 NumNodes=1 "
+    "NumCPUs=2 NumTasks=2 JOB_GRES=gpu:2   Nodes=n3 CPU_IDs=61-62 Mem=200 GRES=gpu:2(IDX:1-2) "
+    "TresPerTask=gres:gpu:1 \n"
+    "JobId=8 ArrayJobId=8 ArrayTaskId=2-9 JobName=arr UserId=root(0) JobState=PENDING "
+    "Reason=Resources Dependency=(null) StartTime=2027-11-30T13:00:09 Partition=gpu "
+    "ReqNodeList=(null) ExcNodeList=(null) NodeList= NumNodes=1 NumCPUs=1 NumTasks=1 MinCPUsNode=1 "
+    "MinMemoryCPU=100M Features=(null) TresPerNode=gres:shard:80 \n";
+
+constexpr std::string_view kNewNodes =
+    "NodeName=n1 CPUAlloc=7 CPUTot=64 Gres=gpu:4,shard:320 "
+    "GresUsed=gpu:(null):1(IDX:2),shard:(null):190(80/80,80/80,0/80,30/80) RealMemory=1000000 "
+    "AllocMem=700 State=MIXED+PLANNED Partitions=gpu\n"
+    "NodeName=n3 CPUAlloc=1 CPUTot=64 Gres=gpu:4,shard:320 RealMemory=1000000 AllocMem=100 "
+    "State=MIXED+PLANNED Partitions=gpu\n";
+
+constexpr std::string_view kNewJobs =
+    "JobId=4 JobName=whole UserId=root(0) JobState=RUNNING Partition=gpu NodeList=n1 NumNodes=1 "
+    "NumCPUs=1 NumTasks=1 JOB_GRES=gpu:1   Nodes=n1 CPU_IDs=0 Mem=100 GRES=gpu:1(IDX:2) "
+    "TresPerJob=gres/gpu:1 \n"
+    "JobId=5 JobName=two UserId=root(0) JobState=RUNNING Partition=gpu NodeList=n1 NumNodes=1 "
+    "NumCPUs=2 NumTasks=2 JOB_GRES=shard:60   Nodes=n1 CPU_IDs=59-60 Mem=200 "
+    "GRES=shard:60(30/80,0/80,0/80,30/80) TresPerTask=gres/shard:30 \n"
+    "JobId=6 JobName=ddp UserId=root(0) JobState=RUNNING Partition=gpu NodeList=n[1,3] NumNodes=2 "
+    "NumCPUs=2 NumTasks=2 JOB_GRES=shard:20   Nodes=n1 CPU_IDs=58 Mem=100 "
+    "GRES=shard:10(0/80,10/80,0/80,0/80)   Nodes=n3 CPU_IDs=63 Mem=100 "
+    "GRES=shard:10(10/80,0/80,0/80,0/80) TresPerTask=gres/shard:10 \n"
+    "JobId=7 JobName=waits UserId=root(0) JobState=PENDING Reason=Resources Partition=gpu "
+    "StartTime=2026-11-30T14:00:15 NodeList= NumNodes=2-2 NumCPUs=2 NumTasks=2 "
+    "TresPerNode=gres/gpu:4 \n";
+
+SlurmFacts old_facts() { return cli::slurm_facts(kOldNodes, kOldJobs); }
+SlurmFacts new_facts() { return cli::slurm_facts(kNewNodes, kNewJobs); }
+
+const SlurmJob& job_in(const SlurmFacts& facts, const std::string& handle) {
+  return *std::ranges::find(facts.jobs, handle, &SlurmJob::handle);
+}
+
+std::vector<std::int64_t> free_of(const SlurmFacts& facts, std::size_t node) {
+  std::vector<std::int64_t> free;
+  for (const auto& gpu : facts.nodes.at(node).gpus) free.push_back(gpu.free());
+  return free;
+}
+
+std::string why_text_of(const SlurmFacts& facts, const std::string& handle) {
+  return cli::slurm_why_page(job_in(facts, handle), {.facts = facts, .today = "2026-11-30"}, {});
+}
+
+TEST(SlurmNames, AreToldApart) {
+  EXPECT_THAT(cli::slurm_names("n[1,3-4],m7"), ElementsAre("n1", "n3", "n4", "m7"));
+  EXPECT_THAT(cli::slurm_names("gpu[08-10]-ib"), ElementsAre("gpu08-ib", "gpu09-ib", "gpu10-ib"));
+  EXPECT_THAT(cli::slurm_names("n[1-"), ElementsAre("n[1-"));
+  EXPECT_THAT(cli::slurm_names("n[x]"), ElementsAre());
+  EXPECT_THAT(cli::slurm_names(""), ElementsAre());
+}
+
+TEST(SlurmFacts, TellWhatEachGpuHasLeft) {
+  EXPECT_THAT(free_of(old_facts(), 0), ElementsAre(30, 54, 54, 54));
+  EXPECT_THAT(free_of(new_facts(), 0), ElementsAre(50, 70, 0, 50));
+  EXPECT_THAT(free_of(new_facts(), 1), ElementsAre(70, 80, 80, 80));
+}
+
+TEST(SlurmFacts, OfBrokenTextsAreNone) {
+  EXPECT_TRUE(
+      cli::slurm_facts("slurm_load_node error: x\n\n=\n", "No jobs in the system\n").nodes.empty());
+  EXPECT_TRUE(cli::slurm_facts("", "JobName=x JobId= GRES=shard:9(IDX:").jobs.empty());
+  const SlurmFacts odd =
+      cli::slurm_facts("NodeName=n1 Gres=gpu:99999999\n",
+                       "JobId=1 JobState=RUNNING Nodes=n1 a b GRES=gpu:1(IDX:0-9)");
+  EXPECT_TRUE(odd.nodes.at(0).gpus.empty());
+}
+
+TEST(SlurmWhy, SaysWhatEachNodeLacks) {
+  EXPECT_THAT(
+      why_text_of(old_facts(), "8_[2-9]"),
+      AllOf(HasSubstr("waits: it is next, and not enough is free (Resources)"),
+            HasSubstr("1 GPU with 80 GiB"), HasSubstr("54 GiB free on a GPU at most (GPU 1: 8_0)"),
+            HasSubstr("processes outside of Slurm hold 1 GiB of GPU 0"),
+            HasSubstr("is drained: bad fan today"), HasSubstr("its GPUs have no shards")));
+  EXPECT_THAT(why_text_of(new_facts(), "7"), AllOf(HasSubstr("4 whole GPUs on each of 2 nodes"),
+                                                   HasSubstr("n1    has 0 GPUs without jobs"),
+                                                   HasSubstr("n3    has 3 GPUs without jobs")));
+}
+
+TEST(SlurmWhy, ATimeThatComesFromNoLimitsIsUnknown) {
+  EXPECT_THAT(
+      why_text_of(old_facts(), "8_[2-9]"),
+      HasSubstr("unknown: jobs in its way have no time limit, so that Slurm says 2027-11-30"));
+  EXPECT_THAT(why_text_of(new_facts(), "7"), HasSubstr("2026-11-30 14:00:15, by Slurm's plan"));
+}
+
+TEST(SlurmWhy, ReasonsHaveWords) {
+  SlurmJob job;
+  const auto words = [&](const char* reason) {
+    job.reason = reason;
+    return cli::slurm_reason(job);
+  };
+  EXPECT_EQ(words("AssocGrpGRES"),
+            "a limit of its account or user on GPUs or shards (AssocGrpGRES)");
+  EXPECT_EQ(words("QOSMaxJobsPerUserLimit"), "a limit of its QOS (QOSMaxJobsPerUserLimit)");
+  EXPECT_EQ(
+      words("ReqNodeNotAvail,_UnavailableNodes:n2"),
+      "nodes that it needs are down, drained or reserved (ReqNodeNotAvail,_UnavailableNodes:n2)");
+  EXPECT_EQ(words("SomethingNew"), "SomethingNew");
+  job.dependency = "afterok:1(unfulfilled)";
+  EXPECT_EQ(words("Dependency"), "a dependency is not met: afterok:1(unfulfilled) (Dependency)");
+}
+
+TEST(SlurmWhy, NodesThatTheJobLeavesOutAreSo) {
+  SlurmJob job;
+  job.want = {.nodes = 1, .gpus = 1, .gib = 20, .cpus = 62};
+  const auto nodes = old_facts().nodes;
+  EXPECT_EQ(cli::slurm_lack(job, nodes[0]), "has 59 cores free of 62");
+  job.want.cpus = 1;
+  EXPECT_EQ(cli::slurm_lack(job, nodes[0]), "fits");
+  job.want.memory_mib = 999'900;
+  EXPECT_THAT(cli::slurm_lack(job, nodes[0]), HasSubstr("of host memory free of"));
+  job.feature = "small";
+  EXPECT_EQ(cli::slurm_lack(job, nodes[0]), "lacks the feature small");
+  job.required = {"n3"};
+  EXPECT_EQ(cli::slurm_lack(job, nodes[0]), "the job names others");
+  job.excluded = {"n1"};
+  EXPECT_EQ(cli::slurm_lack(job, nodes[0]), "is excluded for this job");
+}
+
+constexpr std::string_view kConfig =
+    "CliFilterPlugins        = cli_filter/lua\nJobSubmitPlugins        = lua\n"
+    "SelectTypeParameters    = CR_CORE_MEMORY\nSLURM_VERSION           = 22.05.8\n";
+
+std::string check_text(const SlurmFacts& facts, std::string_view config) {
+  return cli::slurm_checks(facts, config).dump();
+}
+
+TEST(SlurmDoctor, FlagsWholeGpusBesideShardsWhereSlurmCountsThemWrongly) {
+  EXPECT_THAT(check_text(old_facts(), kConfig),
+              AllOf(HasSubstr("no job has a whole GPU of a node with shards"),
+                    HasSubstr("on 1 of 3 nodes with GPUs"), HasSubstr("a job shares one GPU")));
+  EXPECT_THAT(check_text(new_facts(), kConfig),
+              HasSubstr("jobs have whole GPUs of nodes with shards: n1; Slurm 22.05.8"));
+  const std::string newer =
+      "SLURM_VERSION = 24.11.5\nSelectTypeParameters = CR_CORE_MEMORY,MULTIPLE_SHARING_GRES_PJ\n";
+  EXPECT_THAT(check_text(new_facts(), newer),
+              AllOf(HasSubstr("Slurm 24.11.5 counts them beside shards"),
+                    HasSubstr("for a task each"), HasSubstr("--vram and vram=SIZE mean nothing")));
+}
+
+/// The real program, and a scontrol that prints these lines.
+class SlurmVerbs : public testing::Test {
+ protected:
+  SlurmVerbs() {
+    folder_.write("nodes", std::string(kOldNodes));
+    folder_.write("jobs", std::string(kOldJobs));
+    folder_.write("config", std::string(kConfig));
+    scontrol("case \"$*\" in *node) cat nodes ;; *job) cat jobs ;; *) cat config ;; esac");
+  }
+
+  void scontrol(const std::string& line) const {
+    const std::string path =
+        folder_.write("scontrol", "#!/bin/sh\ncd " + folder_.path().string() + "\n" + line + "\n");
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  }
+  test::Ran ask(std::vector<std::string> words) const {
+    return test::berth(std::move(words), {.environment = {"BERTH_BACKEND=slurm", path_}});
+  }
+
+  test::ScratchFolder folder_;
+  std::string path_ = "PATH=" + folder_.path().string() + ":/usr/bin:/bin";
+};
+
+TEST_F(SlurmVerbs, ReadAllFromSlurm) {
+  EXPECT_THAT(ask({"why", "8"}).out, HasSubstr("54 GiB free on a GPU at most"));
+  EXPECT_THAT(ask({"ls"}).out, AllOf(HasSubstr("8_[2-9]"), HasSubstr("alice")));
+  EXPECT_THAT(ask({"ls", "--user", "0"}).out, Not(HasSubstr("alice")));
+  EXPECT_THAT(ask({"gpus"}).out, AllOf(HasSubstr("n1:0"), HasSubstr("20 GiB"), HasSubstr("n3:1")));
+  EXPECT_THAT(ask({"doctor"}).out, HasSubstr("Slurm 22.05.8 schedules"));
+  EXPECT_THAT(ask({"gpus", "--json"}).out, HasSubstr("\"free_bytes\": 32212254720"));
+}
+
+TEST_F(SlurmVerbs, SayWhatIsWrong) {
+  const auto unknown = ask({"why", "99"});
+  EXPECT_EQ(unknown.exit_code, test::kFailed);
+  EXPECT_THAT(unknown.err, HasSubstr("job 99: Slurm knows no such job"));
+  EXPECT_THAT(ask({"ls", "--sort", "id"}).err, HasSubstr("squeue has more"));
+  scontrol("echo 'slurm_load_node error: Unable to contact slurm controller'; exit 1");
+  EXPECT_THAT(ask({"gpus"}).err,
+              HasSubstr("scontrol -o -d show node: slurm_load_node error: Unable to contact"));
+  scontrol("exit 127");
+  EXPECT_THAT(ask({"gpus"}).err, HasSubstr("there is no scontrol to ask Slurm by"));
+}
+
+}  // namespace
+}  // namespace berth
