@@ -10,12 +10,14 @@ import collections
 import os
 import random
 import subprocess
+import tempfile
 import time
 
 from slurmbed import TOP, Bed, Failure, attempt, command, wait_until
 
 GIB = 80
 SIZES = [8, 10, 16, 20, 24, 32, 40, 48, 64, 80]
+USERS = [None, 65534]  # root, and somebody else
 
 # $1 names the habit, $2 is the time that it takes.
 SCRIPT = """#!/bin/sh
@@ -61,6 +63,7 @@ class NativeBed(Bed):
         self.write(self.native, SCRIPT % {"log": self.said})
         with open(self.said, "w", encoding="utf-8"):
             pass
+        os.chmod(self.said, 0o666)
         own = super().environment()
         for name, path in (("LUA", "/examples/slurm/job_submit.lua"),
                            ("SPANK", "/build/release/lib/berth_spank.so")):
@@ -81,8 +84,9 @@ class NativeBed(Bed):
             for rank in ranks:
                 self.expected[f"{key}.{task}.{rank}"] = (gib, gpus)
 
-    def sbatch(self, *words):
-        job = command("sbatch", "--parsable", "--output=/dev/null", "--chdir=/", *words).strip()
+    def sbatch(self, *words, user=None):
+        job = command("sbatch", "--parsable", "--output=/dev/null", "--chdir=/", *words,
+                      user=user).strip()
         self.jobs.append(job)
         return job
 
@@ -190,7 +194,7 @@ def batch(bed, draw, key):
     else:
         words = [f"--vram={gib}G", *draw.choice(ONE_GPU)]
     bed.expect(key, gib, 1)
-    bed.sbatch(*words, bed.native, key, "0.5")
+    bed.sbatch(*words, bed.native, key, "0.5", user=draw.choice(USERS))
 
 
 def array(bed, draw, key):
@@ -247,7 +251,7 @@ def steps(bed, draw, key):
     for number, words in enumerate(draw.sample(STEPS, 3)):
         bed.expect(f"{key}step{number}", gib, 1)
         lines.append(f"srun {' '.join(words)} {bed.native} {key}step{number} 0.1 || exit 1")
-    bed.sbatch(f"--vram={gib}G", *draw.choice(ONE_GPU), bed.batch_of(lines))
+    bed.sbatch(f"--vram={gib}G", *draw.choice(ONE_GPU), bed.batch_of(lines), user=draw.choice(USERS))
 
 
 def alone_by_srun(bed, draw, key):
@@ -376,3 +380,43 @@ def native(seed, count):
         release_text = ".".join(f"{part:02}" for part in release())
         print(f"slurm-check: Slurm {release_text}, seed {seed}: {bed.judge()} "
               f"({time.monotonic() - began:.0f} s)", flush=True)
+
+
+# ---- Coming and going --------------------------------------------------------------------------
+
+SITE = """ClusterName=site
+JobSubmitPlugins=require_timelimit   # ours
+GresTypes=gpu,shard
+AccountingStorageTRES=gres/gpu,gres/shard
+NodeName=n1 CPUs=4 Gres=gpu:4
+NodeName=n2 CPUs=4 Gres=gpu:4,shard:320
+"""
+
+
+def coming_and_going():
+    """examples/slurm/install says what it would change, changes that, and gives it back."""
+    def files():
+        return {name: open(f"{folder}/{name}", encoding="utf-8").read() for name in os.listdir(folder)}
+
+    def install(*words):
+        return command(TOP + "/examples/slurm/install", *words, folder)
+    with tempfile.TemporaryDirectory() as folder:
+        with open(folder + "/slurm.conf", "w", encoding="utf-8") as file:
+            file.write(SITE)
+        before = files()
+        would, after_dry = install("--dry-run"), files()
+        install()
+        there = files()
+        again, left = install(), install("--uninstall") and files()
+        if after_dry != before or "+JobSubmitPlugins=require_timelimit,lua   # ours" not in would:
+            raise Failure(f"install --dry-run: {would}; then {after_dry}")
+        if set(there) != {"slurm.conf", "plugstack.conf", "job_submit.lua", "cli_filter.lua"}:
+            raise Failure(f"install left {list(there)}")
+        if "nothing to change" not in again or left != before:
+            raise Failure(f"install once more: {again}; after --uninstall {left}")
+        with open(folder + "/job_submit.lua", "w", encoding="utf-8") as file:
+            file.write("return slurm.SUCCESS\n")
+        went, said = attempt(TOP + "/examples/slurm/install", folder)
+        if went or "is a script of your own" not in said:
+            raise Failure(f"install over a site's own script: {said}")
+        print("slurm-check: berth's words came to a cluster's files and went again")

@@ -377,7 +377,7 @@ local function modify_native(job, record)
   local had = ""
   for _, field in pairs(fields) do had = had .. (record[field] or "") end
   if had ~= "" and (had:match("shard") ~= nil) ~= (get.shards ~= nil) then
-    return refuse("a job's shards and whole GPUs cannot be changed into each other; submit it again")
+    return refuse("shards and whole GPUs cannot be changed into each other; submit the job again")
   end
   for per, field in pairs(fields) do -- what it asked before is no part of it
     if is_said(record[field]) and not is_said(texts[per]) then job[field] = "" end
@@ -642,8 +642,8 @@ local function filter_job(options)
   end
 end
 
--- The shards of this job, as `shard:20`: of each task, and of each node. On a node Slurm tells them;
--- in salloc's shell it does not.
+-- The shards of this job, as `shard:20`: of each task, and of each node. On a node Slurm tells
+-- them; in salloc's shell it does not.
 local function shards_of_job()
   local each = (os.getenv("SLURM_TRES_PER_TASK") or ""):match("shard[:=][%w:]+")
   local there = os.getenv("SLURM_SHARDS_ON_NODE")
@@ -652,7 +652,8 @@ local function shards_of_job()
   local pipe = io.popen("scontrol -o show job " .. tonumber(os.getenv("SLURM_JOB_ID") or 0))
   local text = pipe:read("*a")
   pipe:close()
-  return text:match("TresPerTask=%S*(shard[:=][%w:]+)"), text:match("TresPerNode=%S*(shard[:=][%w:]+)")
+  local shards = "=%S*(shard[:=][%w:]+)"
+  return text:match("TresPerTask" .. shards), text:match("TresPerNode" .. shards)
 end
 
 -- `srun --gpus=1` and the like in a job that has shards.

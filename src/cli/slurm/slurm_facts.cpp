@@ -191,7 +191,7 @@ SlurmWant want_of(const SlurmWords& words) {
   return want;
 }
 
-/// `shard:20(IDX:0)` of 22.05, `shard:60(30/80,0/80,0/80,30/80)` of 24.11, `gpu:2(IDX:0-1)` of both.
+/// `shard:20(IDX:0)` of 22.05, `shard:60(30/80,0/80,0/80,30/80)` of 24.11, `gpu:2(IDX:0-1)`.
 void add_holding(SlurmJob& job, const std::string& node, const GresPart& part) {
   if (part.name != "shard" && part.name != "gpu") return;
   const std::vector<std::uint32_t> indices = indices_in(part.inside);

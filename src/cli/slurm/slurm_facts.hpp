@@ -1,5 +1,5 @@
-// A cluster on which Slurm schedules, as `scontrol -o -d show` tells of it: what each GPU has left, and
-// what each job asks and holds.
+// A cluster on which Slurm schedules, as `scontrol -o -d show` tells of it: what each GPU has left,
+// and what each job asks and holds.
 //
 // Pure functions of texts of Slurm 22.05 to 24.11. Amounts of GPU memory are shards of 1 GiB.
 #pragma once

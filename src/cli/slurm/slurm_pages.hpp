@@ -1,4 +1,5 @@
-// Why a job waits on a cluster on which Slurm schedules, its jobs, and its GPUs, as text and as JSON.
+// Why a job waits on a cluster on which Slurm schedules, its jobs, and its GPUs, as text and as
+// JSON.
 //
 // Pure functions.
 #pragma once
@@ -12,11 +13,13 @@
 
 namespace berth::cli {
 
-/// What Slurm's reason means: `jobs of higher priority go first`; the word itself where it is unknown.
+/// What Slurm's reason means: `jobs of higher priority go first (Priority)`; the word alone where
+/// it is unknown.
 std::string slurm_reason(const SlurmJob& job);
 
-/// When Slurm plans to start it: `2026-11-30 14:00:15, by Slurm's plan`, or why that is not known. A
-/// time that is more than 30 days after `today`, as `2026-11-30`, comes from jobs without time limits.
+/// When Slurm plans to start it: `2026-11-30 14:00:15, by Slurm's plan`, or why that is not known.
+/// A time that is more than 30 days after `today`, as `2026-11-30`, comes from jobs without time
+/// limits.
 std::string slurm_start(const SlurmJob& job, std::string_view today);
 
 /// What the node lacks for it: `30 GiB free on a GPU at most`; `fits` for nothing.

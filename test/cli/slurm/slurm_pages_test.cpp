@@ -1,6 +1,6 @@
 // Goal: what Slurm tells of its nodes and jobs becomes what each GPU has left, and why a job waits.
-// Method: lines that scontrol of Slurm 22.05.8 and of 24.11.5 printed, cut to the words that are read;
-// the real program with a scontrol that prints them.
+// Method: lines that scontrol of Slurm 22.05.8 and of 24.11.5 printed, cut to the words that are
+// read; the real program with a scontrol that prints them.
 #include "cli/slurm/slurm_pages.hpp"
 
 #include <gmock/gmock.h>
