@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "core/text/file_pattern.hpp"
+#include "slurm/texts.hpp"
 
 /// slurm.h tells callers to free with it, and does not declare it.
 extern "C" void slurm_xfree(void** value);
@@ -177,6 +178,11 @@ Bytes memory_of(const slurm_job_info_t& job) {
   return Bytes(amount * kMebi * (is_per_cpu ? cpus : 1));
 }
 
+std::string task_name(const slurm_job_info_t& job) {
+  if (job.array_job_id == 0 || job.array_task_id == NO_VAL) return "";
+  return std::to_string(job.array_job_id) + "_" + std::to_string(job.array_task_id);
+}
+
 JobRecord record_of(slurm_job_info_t& job) {
   JobRecord record;
   record.id = job.job_id;
@@ -310,38 +316,45 @@ job_desc_msg_t description() {
   return message;
 }
 
+/// What each of the jobs answers.
+Expected<SlurmId> checked(int returned, job_array_resp_msg_t* answers) {
+  Expected<SlurmId> done = checked(returned);
+  if (answers == nullptr) return done;
+  for (std::uint32_t i = 0; done && i < answers->job_array_count; ++i) {
+    const auto error = static_cast<int>(answers->error_code[i]);
+    if (error == SLURM_SUCCESS) continue;
+    done = fail(is_unanswered(error) ? ErrorCode::Io : ErrorCode::Conflict,
+                "Slurm: " + text(slurm_strerror(error)));
+  }
+  slurm_free_job_array_resp(answers);
+  return done;
+}
+
 /// libslurm has a buffer of its own for a number's text, so numbers go as text as tasks do.
 Expected<SlurmId> update(job_desc_msg_t& message, const std::string& id) {
   message.job_id_str = mutable_text(id);
   job_array_resp_msg_t* answers = nullptr;
   const int returned = slurm_update_job2(&message, &answers);
-  Expected<SlurmId> done = checked(returned);
-  if (answers != nullptr) {
-    for (std::uint32_t i = 0; done && i < answers->job_array_count; ++i) {
-      const auto error = static_cast<int>(answers->error_code[i]);
-      if (error == SLURM_SUCCESS) continue;
-      done = fail(is_unanswered(error) ? ErrorCode::Io : ErrorCode::Conflict,
-                  "Slurm: " + text(slurm_strerror(error)));
-    }
-    slurm_free_job_array_resp(answers);
-  }
-  return done;
+  return checked(returned, answers);
 }
 
 /// Nothing is changed for "".
-Expected<SlurmId> comment_on(SlurmId id, const std::string& admin_comment) {
+Expected<SlurmId> comment_on(const std::string& id, const std::string& admin_comment) {
   if (admin_comment.empty()) return SlurmId(0);
   job_desc_msg_t message = description();
   message.admin_comment = mutable_text(admin_comment);
-  return update(message, std::to_string(id));
+  return update(message, id);
 }
 
 struct Performer {
+  const Client& client;
+
   Expected<SlurmId> operator()(const Take& take) const {
     job_desc_msg_t message = description();
     message.priority = 0;
     message.admin_comment = mutable_text(take.admin_comment);
-    return update(message, take.id);
+    const auto number = number_of<SlurmId>(take.id);
+    return update(message, number ? client.name_of(*number) : take.id);
   }
 
   Expected<SlurmId> operator()(const Dispatch& dispatch) const {
@@ -355,28 +368,32 @@ struct Performer {
     constexpr std::time_t kAfterRevocation = 2;
     message.begin_time = std::time(nullptr) + (dispatch.ran_before ? kAfterRevocation : 0);
     message.priority = INFINITE;
-    return update(message, std::to_string(dispatch.id));
+    return update(message, client.name_of(dispatch.id));
   }
 
   Expected<SlurmId> operator()(const Nudge& nudge) const {
     job_desc_msg_t message = description();
-    return update(message, std::to_string(nudge.id));
+    return update(message, client.name_of(nudge.id));
   }
 
   Expected<SlurmId> operator()(const Hold& hold) const {
     job_desc_msg_t message = description();
     message.priority = 0;
-    return update(message, std::to_string(hold.id));
+    return update(message, client.name_of(hold.id));
   }
 
   Expected<SlurmId> operator()(const Requeue& requeue) const {
-    if (auto done = comment_on(requeue.id, requeue.admin_comment); !done) return done;
-    return checked(slurm_requeue(requeue.id, JOB_REQUEUE_HOLD));
+    const std::string name = client.name_of(requeue.id);
+    if (auto done = comment_on(name, requeue.admin_comment); !done) return done;
+    job_array_resp_msg_t* answers = nullptr;
+    const int returned = slurm_requeue2(mutable_text(name), JOB_REQUEUE_HOLD, &answers);
+    return checked(returned, answers);
   }
 
   Expected<SlurmId> operator()(const Cancel& cancel) const {
-    if (auto done = comment_on(cancel.id, cancel.admin_comment); !done) return done;
-    return checked(slurm_kill_job(cancel.id, SIGKILL, 0));
+    const std::string name = client.name_of(cancel.id);
+    if (auto done = comment_on(name, cancel.admin_comment); !done) return done;
+    return checked(slurm_kill_job2(name.c_str(), SIGKILL, 0, nullptr));
   }
 
   Expected<SlurmId> operator()(const Submit& submit) const {
@@ -464,7 +481,7 @@ Expected<JobNews> Client::jobs() {
   std::size_t known = 0;
   for (std::uint32_t i = 0; i < answer->record_count; ++i) {
     slurm_job_info_t& job = answer->job_array[i];
-    told.push_back({.id = job.job_id, .print = print_of(job)});
+    told.push_back({.id = job.job_id, .print = print_of(job), .task = task_name(job)});
     // Slurm tells its jobs in the same order each time, which is that of their numbers as a rule.
     if (before == told_.end() || before->id != job.job_id) {
       before = std::ranges::lower_bound(told_, job.job_id, {}, &Told::id);
@@ -501,7 +518,15 @@ Expected<std::optional<std::vector<NodeRecord>>> Client::nodes() {
   return records;
 }
 
-Expected<SlurmId> Client::perform(const Order& order) { return std::visit(Performer(), order); }
+std::string Client::name_of(SlurmId id) const {
+  const auto found = std::ranges::lower_bound(told_, id, {}, &Told::id);
+  const bool is_task = found != told_.end() && found->id == id && !found->task.empty();
+  return is_task ? found->task : std::to_string(id);
+}
+
+Expected<SlurmId> Client::perform(const Order& order) {
+  return std::visit(Performer{.client = *this}, order);
+}
 
 Expected<std::string> Client::version() {
   slurm_conf_t* answer = nullptr;

@@ -40,6 +40,10 @@ class Client {
   /// answer, so that it may have been done; Conflict, in Slurm's words, where it refuses.
   Expected<SlurmId> perform(const Order& order);
 
+  /// What Slurm knows a job by: `833_399` of a task, as the number of an array's last task is that
+  /// of the whole array, too.
+  std::string name_of(SlurmId id) const;
+
   /// The version that answers. Errors: Io.
   static Expected<std::string> version();
 
@@ -48,6 +52,7 @@ class Client {
   struct Told {
     SlurmId id = 0;
     std::uint64_t print = 0;
+    std::string task;  ///< `833_399` of a task of an array; "" for another job.
   };
 
   std::vector<Told> told_;  ///< In the latest call, ascending.
