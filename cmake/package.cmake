@@ -48,6 +48,8 @@ if(TARGET berth-slurm)
     DESTINATION lib/${CMAKE_LIBRARY_ARCHITECTURE}/slurm-wlm)
   install(FILES examples/slurm/job_submit.lua examples/slurm/cli_filter.lua
     DESTINATION share/berth COMPONENT bridge)
+  install(PROGRAMS examples/slurm/install DESTINATION share/berth RENAME slurm-install
+    COMPONENT bridge)
   install(FILES ${made}/system/berth-slurm.service ${made}/system/berth-agent.service
     DESTINATION lib/systemd/system COMPONENT bridge OPTIONAL)
   install(FILES packaging/slurm/default DESTINATION /etc/default RENAME berth-slurm COMPONENT bridge)
