@@ -9,6 +9,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
@@ -64,7 +65,10 @@ std::string terminal_name(int master) {
 Program::Program(std::vector<std::string> arguments, const StartOptions& options) {
   arguments.insert(arguments.begin(), program("berth").string());
   std::vector<std::string> environment = options.environment;
-  environment.emplace_back("PATH=/usr/bin:/bin");  // of two the first counts
+  const auto is_path = [](const std::string& variable) { return variable.starts_with("PATH="); };
+  if (std::ranges::none_of(environment, is_path)) {
+    environment.insert(environment.begin(), "PATH=/usr/bin:/bin");
+  }
 
   Pipe err = make_pipe();
   Pipe in;
