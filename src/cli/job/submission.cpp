@@ -457,33 +457,47 @@ const std::optional<std::string>& JobOptions::operator[](std::string_view option
 
 namespace {
 
-/// An option with a value.
-CLI::Option* add_value(CLI::App& verb, JobOptions& options, const FieldOption& option,
-                       const std::string& help) {
-  const std::string names = std::string(option.letter) + std::string(option.name);
-  return verb.add_option(names, options[option.name], help)
+/// What the options of a verb are added to, and the words of its line.
+struct Adding {
+  CLI::App& verb;
+  JobOptions& options;
+  const TypedWords& words;
+};
+
+std::string names_typed(const FieldOption& option) {
+  return std::string(option.letter) + std::string(option.name);
+}
+
+/// An option with a value; null where it is not typed.
+CLI::Option* add_value(const Adding& to, const FieldOption& option, std::string_view help) {
+  const std::string names = names_typed(option);
+  if (!may_be_among(to.words, names)) return nullptr;
+  return to.verb.add_option(names, to.options[option.name], std::string(help))
       ->type_name(std::string(option.type))
       ->group(title_of(option.group));
 }
 
+std::string help_of(const JobField& field) {
+  const std::string fallback(field.fallback);
+  return std::string(field.meaning) + (fallback.empty() ? "" : " [" + fallback + "]");
+}
+
 /// Those of the rows of one group that these verbs have.
-void add_fields(CLI::App& verb, JobOptions& options, FieldGroup group, FieldVerbs verbs) {
+void add_fields(const Adding& to, FieldGroup group, FieldVerbs verbs) {
   for (const JobField& field : kJobFields) {
     const FieldOption& option = field.option;
     const bool is_one = !option.type.empty() && option.group == group;
-    if (!is_one || option.verbs != verbs) continue;
-    const std::string fallback(field.fallback);
-    CLI::Option* const added =
-        add_value(verb, options, option,
-                  std::string(field.meaning) + (fallback.empty() ? "" : " [" + fallback + "]"));
+    if (!is_one || option.verbs != verbs || !may_be_among(to.words, names_typed(option))) continue;
+    CLI::Option* const added = add_value(to, option, help_of(field));
     if (field.kind == FieldKind::Flag) added->check(CLI::IsMember({"yes", "no"}));
   }
 }
 
 /// The option of a field that has no value.
-void add_switch(CLI::App& verb, bool& target, std::string_view name, FieldGroup group) {
+void add_switch(const Adding& to, bool& target, std::string_view name, FieldGroup group) {
   const JobField& field = *find_job_field(name);
-  verb.add_flag(std::string(field.option.name), target, std::string(field.meaning))
+  if (!may_be_among(to.words, field.option.name)) return;
+  to.verb.add_flag(std::string(field.option.name), target, std::string(field.meaning))
       ->group(title_of(group));
 }
 
@@ -491,11 +505,15 @@ void add_switch(CLI::App& verb, bool& target, std::string_view name, FieldGroup 
 
 namespace {
 
-CLI::Option* add_no_suspend(CLI::App& verb, JobOptions& options) {
-  return verb
-      .add_flag_callback(
-          "--no-suspend", [&options] { options["--suspend"] = "no"; }, "As --suspend no.")
-      ->excludes(verb.get_option("--suspend"));
+/// Null where it is not typed.
+CLI::Option* add_no_suspend(const Adding& to) {
+  constexpr const char* kName = "--no-suspend";
+  if (!may_be_among(to.words, kName)) return nullptr;
+  JobOptions& options = to.options;
+  CLI::Option* const added = to.verb.add_flag_callback(
+      kName, [&options] { options["--suspend"] = "no"; }, "As --suspend no.");
+  if (auto* const other = to.verb.get_option_no_throw("--suspend")) added->excludes(other);
+  return added;
 }
 
 /// Nothing where it is elastic, or that of a list.
@@ -509,25 +527,26 @@ std::optional<int> gpus_of(const JobOptions& options) {
 }
 
 /// One value each, so that the command's words are not taken for more of them.
-CLI::Option* add_list(CLI::App& verb, std::vector<std::string>& target, const char* name) {
-  return verb.add_option(name, target)
+void add_list(const Adding& to, std::vector<std::string>& target, const FieldOption& option,
+              const char* help) {
+  if (!may_be_among(to.words, option.name)) return;
+  to.verb.add_option(std::string(option.name), target, help)
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->type_name(std::string(option.type))
+      ->group(title_of(option.group));
 }
 
-void add_sweep_options(CLI::App& verb, JobOptions& options) {
+void add_sweep_options(const Adding& to) {
   constexpr auto kGroup = FieldGroup::When;
-  add_list(verb, options.params, "--param")
-      ->description(
-          "One job for each value, for all combinations of several: lr=0.1,0.01, "
-          "seed=1-5; {lr} in the command, and $BERTH_PARAM_lr. A value with a comma stands in "
-          "double quotes, or has \\, for it: 'x=\"a,b\",c'. 1-5 and 1-9:2 are ranges; 1-3-5, "
-          "2026-01-01 and a-b are texts.")
-      ->type_name("NAME=VALUES")
-      ->group(title_of(kGroup));
+  add_list(to, to.options.params, {.name = "--param", .type = "NAME=VALUES", .group = kGroup},
+           "One job for each value, for all combinations of several: lr=0.1,0.01, "
+           "seed=1-5; {lr} in the command, and $BERTH_PARAM_lr. A value with a comma stands in "
+           "double quotes, or has \\, for it: 'x=\"a,b\",c'. 1-5 and 1-9:2 are ranges; 1-3-5, "
+           "2026-01-01 and a-b are texts.");
   const auto option = [&](const char* name, const char* type, const char* help) {
-    add_value(verb, options, {.name = name, .type = type, .group = kGroup}, help);
+    add_value(to, {.name = name, .type = type, .group = kGroup}, help);
   };
   option("--param-file", "FILE",
          "One job for each row of a CSV file, or - for standard input; its first row has the "
@@ -535,49 +554,59 @@ void add_sweep_options(CLI::App& verb, JobOptions& options) {
   option("--lines", "FILE", "One job for each line of the file, or of -: a command for bash.");
 }
 
+void add_snapshot_options(const Adding& to) {
+  constexpr auto kGroup = FieldGroup::Runs;
+  constexpr const char* kName = "--snapshot{.}";
+  if (!may_be_among(to.words, kName)) return;  // and of the others each begins with its name
+  to.verb
+      .add_flag(kName, to.options["--snapshot"],
+                "Run in a copy of the code made now: of the git work tree or --snapshot=DIR.")
+      ->type_name("DIR")
+      ->group(title_of(kGroup));
+  add_value(to, {.name = "--snapshot-exclude", .type = "PATTERNS", .group = kGroup},
+            "Not copied but linked, as data,*.pt; git's ignored files are so, too.");
+  add_value(to, {.name = "--snapshot-limit", .type = "SIZE", .group = kGroup},
+            "Largest copy. [1G]");
+}
+
 }  // namespace
 
-void add_job_options(CLI::App& verb, JobOptions& options) {
+void add_job_options(CLI::App& verb, JobOptions& options, const TypedWords& words) {
   verb.prefix_command();
+  const Adding to{.verb = verb, .options = options, .words = words};
   const auto option = [&](FieldGroup group, const char* name, const char* type, const char* help) {
-    add_value(verb, options, {.name = name, .type = type, .group = group}, help);
+    add_value(to, {.name = name, .type = type, .group = group}, help);
   };
-  add_fields(verb, options, FieldGroup::Needs, FieldVerbs::RunAndSubmit);
-  add_switch(verb, options.exclusive, "exclusive", FieldGroup::Needs);
+  add_fields(to, FieldGroup::Needs, FieldVerbs::RunAndSubmit);
+  add_switch(to, options.exclusive, "exclusive", FieldGroup::Needs);
 
-  add_fields(verb, options, FieldGroup::When, FieldVerbs::RunAndSubmit);
-  add_no_suspend(verb, options)->group(title_of(FieldGroup::When));
+  add_fields(to, FieldGroup::When, FieldVerbs::RunAndSubmit);
+  if (auto* const added = add_no_suspend(to)) added->group(title_of(FieldGroup::When));
   option(FieldGroup::When, "--after", "JOBS", "Start once these have ended well: 7, 7,9-12, 7_3.");
   option(FieldGroup::When, "--after-ok", "JOBS", "The same.");
   option(FieldGroup::When, "--after-any", "JOBS", "Start once these have ended.");
   option(FieldGroup::When, "--after-notok", "JOBS", "Start once these have ended, not well.");
 
-  add_list(verb, options.environment, "--env")
-      ->description("A variable; NAME alone must be set here.")
-      ->type_name("NAME=VALUE")
-      ->group(title_of(FieldGroup::Runs));
+  add_list(to, options.environment,
+           {.name = "--env", .type = "NAME=VALUE", .group = FieldGroup::Runs},
+           "A variable; NAME alone must be set here.");
   option(FieldGroup::Runs, "--cwd", "DIR", "Working directory. [here]");
-  verb.add_flag("--snapshot{.}", options["--snapshot"],
-                "Run in a copy of the code made now: of the git work tree or --snapshot=DIR.")
-      ->type_name("DIR")
-      ->group(title_of(FieldGroup::Runs));
-  option(FieldGroup::Runs, "--snapshot-exclude", "PATTERNS",
-         "Not copied but linked, as data,*.pt; git's ignored files are so, too.");
-  option(FieldGroup::Runs, "--snapshot-limit", "SIZE", "Largest copy. [1G]");
+  add_snapshot_options(to);
 
   option(FieldGroup::Failure, "--signal", "SIGNAL@TIME",
          "Send those of its processes that handle it a signal this long before its time limit, as "
          "USR1@60s.");
   for (const FieldGroup group : {FieldGroup::Failure, FieldGroup::Tells, FieldGroup::Policies}) {
-    add_fields(verb, options, group, FieldVerbs::RunAndSubmit);
+    add_fields(to, group, FieldVerbs::RunAndSubmit);
   }
 }
 
-void add_submit_options(CLI::App& verb, JobOptions& options) {
-  add_fields(verb, options, FieldGroup::When, FieldVerbs::Submit);
-  add_sweep_options(verb, options);
-  add_switch(verb, options.hold, "held", FieldGroup::When);
-  add_fields(verb, options, FieldGroup::Tells, FieldVerbs::Submit);
+void add_submit_options(CLI::App& verb, JobOptions& options, const TypedWords& words) {
+  const Adding to{.verb = verb, .options = options, .words = words};
+  add_fields(to, FieldGroup::When, FieldVerbs::Submit);
+  add_sweep_options(to);
+  add_switch(to, options.hold, "held", FieldGroup::When);
+  add_fields(to, FieldGroup::Tells, FieldVerbs::Submit);
 }
 
 namespace {
@@ -597,7 +626,7 @@ void add_options_of(CLI::App& verb, JobOptions& options, bool (*which)(const Job
 
 void add_update_options(CLI::App& verb, JobOptions& options) {
   add_options_of(verb, options, may_be_changed);
-  add_no_suspend(verb, options);
+  add_no_suspend({.verb = verb, .options = options, .words = {}});
 }
 
 void add_adopt_options(CLI::App& verb, JobOptions& options) {

@@ -35,13 +35,16 @@ struct JobOptions {
   const std::optional<std::string>& operator[](std::string_view option) const;
 };
 
+/// The words of a line, where options that are not among them need not be there.
+using TypedWords = std::optional<std::vector<std::string>>;
+
 /// All of them but those of `submit` alone; the verb then stops reading at the first word that is
 /// no option.
-void add_job_options(CLI::App& verb, JobOptions& options);
+void add_job_options(CLI::App& verb, JobOptions& options, const TypedWords& words = {});
 
 /// Those of jobs that nobody waits for: a time to begin, an array, a sweep, a file for the output,
 /// a hold.
-void add_submit_options(CLI::App& verb, JobOptions& options);
+void add_submit_options(CLI::App& verb, JobOptions& options, const TypedWords& words = {});
 /// Those of fields that may be changed while a job waits.
 void add_update_options(CLI::App& verb, JobOptions& options);
 

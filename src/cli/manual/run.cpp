@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 #include <new>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,14 +31,14 @@ constexpr const char* kOther = "Other";
 
 struct Verb {
   std::string_view name;
-  void (*add)(CLI::App& app, Action& chosen, const FromDashes& from_dashes);
+  void (*add)(CLI::App& app, Action& chosen, const TypedLine& line);
   const char* group;
   bool has_command = false;  ///< What follows `--` is a command, not the verb's own.
 };
 
 /// A verb that takes no command.
 template <void (*add)(CLI::App&, Action&)>
-void plain(CLI::App& app, Action& chosen, const FromDashes&) {
+void plain(CLI::App& app, Action& chosen, const TypedLine&) {
   add(app, chosen);
 }
 
@@ -95,14 +96,15 @@ berth help lists all verbs, berth help VERB the options of one.
 /// The words of the command line without the program's name, split for CLI11.
 struct Words {
   std::vector<std::string> reversed;  ///< As CLI11 takes them.
-  FromDashes from_dashes;
+  TypedLine line;
 };
 
 Words split(std::span<char* const> words, const Verb* verb) {
   const auto is_dashes = [](const char* word) { return std::string_view(word) == "--"; };
   const bool splits = verb != nullptr && verb->has_command;
   const auto dashes = splits ? std::ranges::find_if(words, is_dashes) : words.end();
-  Words parts{{words.begin(), dashes}, {dashes, words.end()}};
+  Words parts{.reversed = {words.begin(), dashes},
+              .line = {.from_dashes = {dashes, words.end()}, .words = {}}};
   std::ranges::reverse(parts.reversed);
   return parts;
 }
@@ -189,10 +191,10 @@ std::string unexpected_text(const CLI::App& app, const CLI::App& verb) {
 bool asks_for_help(std::string_view word) { return word == "--help" || word == "-h"; }
 
 /// Only the verb that is called is built: the others' options cost more than a request.
-void add_verbs(CLI::App& app, Action& chosen, const Verb* only, const FromDashes& from_dashes) {
+void add_verbs(CLI::App& app, Action& chosen, const Verb* only, const TypedLine& line) {
   for (const Verb& verb : kVerbs) {
     if (only != nullptr && only != &verb) continue;
-    verb.add(app, chosen, from_dashes);
+    verb.add(app, chosen, line);
     app.get_subcommand(std::string(verb.name))->group(verb.group);
   }
 }
@@ -223,10 +225,10 @@ bool takes(const Example& example) {
   const std::span<char* const> line(pointers);
   const Verb* const verb = line.size() < 2 ? nullptr : find_verb(line[1]);
   if (verb == nullptr || words.front() != "berth") return false;
-  auto [reversed, from_dashes] = split(line.subspan(1), verb);
+  auto [reversed, typed] = split(line.subspan(1), verb);
   CLI::App app("", "berth");
   Action chosen;
-  add_verbs(app, chosen, verb, from_dashes);
+  add_verbs(app, chosen, verb, typed);
   try {
     app.parse(std::move(reversed));
   } catch (const CLI::ParseError&) {
@@ -334,14 +336,43 @@ std::string missing_text(const CLI::App& app, const CLI::RequiredError& error) {
   return text;
 }
 
+int act(const Action& chosen) {
+  try {
+    return chosen();
+  } catch (const std::bad_alloc&) {  // of a trace or a cluster too large for this machine
+    return report_failure("out of memory");
+  }
+}
+
+/// A verb with a command, of whose options only those are built that the line may name: the others
+/// cost more than a request. Nothing where the line is not well-formed, or asks for help: what is
+/// said then names all of them.
+std::optional<int> run_as_typed(std::span<char* const> words, const Verb& verb) {
+  auto [reversed, typed] = split(words, &verb);
+  typed.words = reversed;
+  CLI::App app("", "berth");
+  app.require_subcommand(1);
+  Action chosen;
+  add_verbs(app, chosen, &verb, typed);
+  try {
+    app.parse(std::move(reversed));
+  } catch (const CLI::ParseError&) {
+    return std::nullopt;
+  }
+  return act(chosen);
+}
+
 int run_verb(std::span<char* const> words, const Verb* verb) {
-  auto [reversed, from_dashes] = split(words, verb);
+  if (verb != nullptr && verb->has_command) {
+    if (const auto code = run_as_typed(words, *verb)) return *code;
+  }
+  auto [reversed, typed] = split(words, verb);
   CLI::App app("berth gives every GPU job a place where its memory is guaranteed.", "berth");
   app.require_subcommand(1);
   app.formatter(std::make_shared<HelpFormat>());
   if (verb == nullptr) app.footer("berth help VERB, or berth VERB --help, lists its options.");
   Action chosen;
-  add_verbs(app, chosen, verb, from_dashes);
+  add_verbs(app, chosen, verb, typed);
   if (verb != nullptr) {
     app.get_subcommand(std::string(verb->name))->footer([verb] {
       return examples_in_help(verb->name);
@@ -360,11 +391,7 @@ int run_verb(std::span<char* const> words, const Verb* verb) {
     if (error.get_exit_code() == 0) return app.exit(error);  // asked for help
     return report_usage(plain_words(error.what()) + see);
   }
-  try {
-    return chosen();
-  } catch (const std::bad_alloc&) {  // of a trace or a cluster too large for this machine
-    return report_failure("out of memory");
-  }
+  return act(chosen);
 }
 
 /// `berth help VERB` is `berth VERB --help`.

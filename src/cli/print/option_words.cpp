@@ -134,6 +134,29 @@ std::string plain_words(std::string text) {
   return text.replace(at, kBefore.size(), ": needs a value: ");
 }
 
+namespace {
+
+/// `--vram`, `--vram=10G`; of a letter `-o`, `-oFILE`, `-xo`.
+bool may_name(std::string_view word, std::string_view name) {
+  if (name.starts_with("--")) return word.starts_with(name);
+  const bool has_letters = word.starts_with('-') && !word.starts_with("--");
+  return has_letters && word.contains(name.back());
+}
+
+}  // namespace
+
+bool may_be_among(const std::optional<std::vector<std::string>>& words, std::string_view names) {
+  if (!words) return true;
+  for (std::string_view rest = names; !rest.empty();) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    const std::string_view name = rest.substr(0, comma).substr(0, rest.find('{'));
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+    const auto names_it = [&](const std::string& word) { return may_name(word, name); };
+    if (std::ranges::any_of(*words, names_it)) return true;
+  }
+  return false;
+}
+
 std::vector<std::string> option_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* const option : app.get_options()) {

@@ -1,6 +1,7 @@
 // The API's keys in words of the command line: one table for refusals, and for hints.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,10 @@ std::string typed_size(std::int64_t bytes);
 
 /// `--vram: 1 required SIZE missing`, as CLI11 says it, in plain words.
 std::string plain_words(std::string text);
+
+/// Whether an option of these names (`-o,--output`, `--snapshot{.}`) may be among the words: false
+/// only where CLI11 would find none of them there. True without words.
+bool may_be_among(const std::optional<std::vector<std::string>>& words, std::string_view names);
 
 /// `--vram`, `-o`: all that this verb takes.
 std::vector<std::string> option_names(const CLI::App& app);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,14 +18,19 @@ inline constexpr int kBadUsage = 2;
 /// What a verb does once its arguments are read; returns the exit code.
 using Action = std::function<int()>;
 
-/// The command line from its first `--` on, for the verbs that run a command.
-using FromDashes = std::vector<std::string>;
+/// A command line before CLI11 reads it, for the verbs that run a command.
+struct TypedLine {
+  std::vector<std::string> from_dashes;  ///< From its first `--` on.
+  /// The words before that, where the verb may do without the options that are not among them;
+  /// nothing where it has all: for help and messages.
+  std::optional<std::vector<std::string>> words;
+};
 
 int run(int argc, char** argv);
 
 // Each adds its subcommand to the application and sets `chosen` when it is called.
-void add_run(CLI::App& app, Action& chosen, const FromDashes& from_dashes);
-void add_submit(CLI::App& app, Action& chosen, const FromDashes& from_dashes);
+void add_run(CLI::App& app, Action& chosen, const TypedLine& line);
+void add_submit(CLI::App& app, Action& chosen, const TypedLine& line);
 void add_attach(CLI::App& app, Action& chosen);
 void add_adopt(CLI::App& app, Action& chosen);
 void add_ls(CLI::App& app, Action& chosen);
@@ -50,7 +56,7 @@ void add_completion(CLI::App& app, Action& chosen);
 void add_history(CLI::App& app, Action& chosen);
 void add_usage(CLI::App& app, Action& chosen);
 void add_top(CLI::App& app, Action& chosen);
-void add_compat(CLI::App& app, Action& chosen, const FromDashes& from_dashes);
+void add_compat(CLI::App& app, Action& chosen, const TypedLine& line);
 void add_mcp(CLI::App& app, Action& chosen);
 void add_sim(CLI::App& app, Action& chosen);
 void add_compare(CLI::App& app, Action& chosen);

@@ -83,15 +83,15 @@ int compat(const std::vector<std::string>& typed) {
 
 }  // namespace
 
-void add_compat(CLI::App& app, Action& chosen, const FromDashes& from_dashes) {
+void add_compat(CLI::App& app, Action& chosen, const TypedLine& line) {
   CLI::App* const verb = app.add_subcommand(
       "compat", "Take a command line of another queue: compat tsp|ts|gbatch WORDS...");
   verb->prefix_command();
   verb->set_help_flag();
-  verb->callback([=, &chosen, &from_dashes] {
-    chosen = [=, &from_dashes] {
+  verb->callback([=, &chosen, &line] {
+    chosen = [=, &line] {
       std::vector<std::string> typed = verb->remaining();
-      typed.insert(typed.end(), from_dashes.begin(), from_dashes.end());
+      typed.insert(typed.end(), line.from_dashes.begin(), line.from_dashes.end());
       return compat(typed);
     };
   });

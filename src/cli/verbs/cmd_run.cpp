@@ -68,12 +68,12 @@ int run_job(const RunArguments& arguments) {
 
 }  // namespace
 
-void add_run(CLI::App& app, Action& chosen, const FromDashes& from_dashes) {
+void add_run(CLI::App& app, Action& chosen, const TypedLine& line) {
   auto arguments = std::make_shared<RunArguments>();
   CLI::App* const verb =
       app.add_subcommand("run", "Run a job and wait until it ends: -- COMMAND ARGS...");
   add_common(*verb, arguments->common);
-  add_job_options(*verb, arguments->job);
+  add_job_options(*verb, arguments->job, line.words);
   add_detach_option(*verb, arguments->detach);
   verb->add_flag("--detach-on-hangup", arguments->detach_on_hangup,
                  "The job stays when this terminal closes, waiting or running; else it ends.");
@@ -81,9 +81,9 @@ void add_run(CLI::App& app, Action& chosen, const FromDashes& from_dashes) {
       "Input, output, signals and the exit code pass through. --json prints the job to\n"
       "standard error when the job has ended. In a terminal ~d at the beginning of a line\n"
       "detaches: the job goes on, and berth attach returns to it.");
-  verb->callback([=, &chosen, &from_dashes] {
-    chosen = [=, &from_dashes] {
-      auto words = command_words(verb->remaining(), from_dashes);
+  verb->callback([=, &chosen, &line] {
+    chosen = [=, &line] {
+      auto words = command_words(verb->remaining(), line.from_dashes);
       if (!words) return report_usage(words.error().message);
       arguments->job.command = std::move(*words);
       if (const auto lost = warning_of_words_behind(verb->remaining(), arguments->job);

@@ -114,10 +114,12 @@ int submit(SubmitArguments& arguments) {
                    "' would read its program from standard input, of which a job that is queued "
                    "has none; say berth submit - <job.sh, or berth run");
   }
+  auto daemon = Daemon::open(arguments.common);  // it takes the connection in meanwhile
   auto made = submission_of(arguments.job, *caller);
   if (!made) return report_usage(made.error().message);
   for (const std::string& warning : made->warnings) report_failure(warning);
-  auto daemon = Daemon::open(arguments.common);
+  // Who types a table may take longer than berthd waits for a request.
+  if (arguments.job["--param-file"] == "-") daemon = Daemon::open(arguments.common);
   if (!daemon) return report_failure(daemon.error().message);
   for (const std::string& warning : shares_told_by(*daemon, *made)) {
     report_failure(warning);
@@ -302,38 +304,38 @@ std::string of_one_job(const CLI::App& verb) {
 
 }  // namespace
 
-void add_submit(CLI::App& app, Action& chosen, const FromDashes& from_dashes) {
+void add_submit(CLI::App& app, Action& chosen, const TypedLine& line) {
   auto arguments = std::make_shared<SubmitArguments>();
   CLI::App* const verb =
       app.add_subcommand("submit", "Queue a job and print its number: -- COMMAND ARGS...");
   add_common(*verb, arguments->common);
-  add_job_options(*verb, arguments->job);
+  add_job_options(*verb, arguments->job, line.words);
   verb->add_flag("--dry-run", arguments->dry_run,
                  "Submit nothing; say whether the job would start now, else when and why.");
-  add_submit_options(*verb, arguments->job);
+  add_submit_options(*verb, arguments->job, line.words);
   verb->add_option("--file", arguments->file, "Submit the jobs of this TOML file: berth(1), FILES.")
       ->type_name("FILE");
-  verb->callback([=, &chosen, &from_dashes] {
-    chosen = [=, &from_dashes] {
+  verb->callback([=, &chosen, &line] {
+    chosen = [=, &line] {
       if (!arguments->file.empty()) {
         if (const std::string other = of_one_job(*verb); !other.empty()) {
           return report_usage("--file: " + other +
                               " stands beside it; write it in the file, for one job or under "
                               "[defaults]");
         }
-        if (verb->remaining().empty() && from_dashes.empty()) return submit_file(*arguments);
+        if (verb->remaining().empty() && line.from_dashes.empty()) return submit_file(*arguments);
         return report_usage("--file: a command stands beside it; give one of them");
       }
       const auto left_over = verb->remaining();
       const bool has_input = isatty(STDIN_FILENO) == 0;
       const bool has_lines = arguments->job["--lines"].has_value();
-      const bool names_none = left_over.empty() && from_dashes.empty();
+      const bool names_none = left_over.empty() && line.from_dashes.empty();
       if (!left_over.empty() && left_over.front() == "-") {
         arguments->job.command = left_over;
-        arguments->job.command.insert(arguments->job.command.end(), from_dashes.begin(),
-                                      from_dashes.end());
+        arguments->job.command.insert(arguments->job.command.end(), line.from_dashes.begin(),
+                                      line.from_dashes.end());
       } else if (!names_none || !(has_input || has_lines)) {
-        auto words = command_words(left_over, from_dashes);
+        auto words = command_words(left_over, line.from_dashes);
         if (!words) return report_usage(words.error().message);
         arguments->job.command = std::move(*words);
         if (const auto lost = warning_of_words_behind(left_over, arguments->job); !lost.empty()) {

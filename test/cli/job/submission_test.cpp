@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
+
+#include "cli/print/option_words.hpp"
+
 namespace berth::cli {
 namespace {
 
@@ -195,6 +199,34 @@ TEST(Command, BeginsAtTheFirstWordOrAfterTheDashes) {
   EXPECT_EQ(command_words({"--vrma", "3"}, {"--", "a"}).error().message,
             "--vrma: no such option; did you mean --vram?");
   EXPECT_EQ(command_words({}, {"--"}).error().message, "no command; give it after --");
+}
+
+/// The options of `submit`, of a line of these words.
+std::vector<std::string> options_for(const TypedWords& words) {
+  CLI::App app;
+  JobOptions options;
+  add_job_options(app, options, words);
+  add_submit_options(app, options, words);
+  return option_names(app);
+}
+
+TEST(TypedOptions, AreThoseThatTheWordsMayName) {
+  for (const std::string& name : options_for(std::nullopt)) {
+    const std::string with_value = name + (name.starts_with("--") ? "=x" : "x");
+    EXPECT_THAT(options_for({{"submit", name, "x"}}), testing::Contains(name));
+    EXPECT_THAT(options_for({{with_value, "submit"}}), testing::Contains(name));
+  }
+  EXPECT_THAT(options_for({{"20G", "--vram", "submit"}}),
+              testing::UnorderedElementsAre("--help", "-h", "--vram"));
+  EXPECT_THAT(options_for({{"submit", "-xo", "file"}}), testing::Contains("--output"));
+}
+
+TEST(TypedOptions, ExcludeOneAnotherWhereBothAreTyped) {
+  CLI::App app;
+  JobOptions options;
+  std::vector<std::string> words = {"--no-suspend", "yes", "--suspend"};
+  add_job_options(app, options, words);
+  EXPECT_THROW(app.parse(words), CLI::ExcludesError);
 }
 
 }  // namespace
