@@ -96,8 +96,10 @@ const std::vector<ManualText>& texts() {
        "~17:43, by 19:40 by estimates (half of such jobs start by the first, nine of ten by the "
        "second, which is left out where a line has no room), by 17:43 where time limits bound it. "
        "On a terminal, jobs of one user "
-       "that wait alike are folded into one row, and totals end the list; in a pipe each job has "
-       "one line. An array has one row, with what is done and when it is predicted to end; "
+       "that wait alike are folded into one row, and totals end the list; of more than 1000 jobs "
+       "or arrays the first are listed, and the number of the others, unless -n, --each or --fold "
+       "says how much is wanted. In a pipe each job has one line. An array has one row, with what "
+       "is done and when it is predicted to end; "
        "--each, or its number, lists its tasks. With --json and --format each task is a job, "
        "unless --fold is given.",
        {{"berth ls --mine", "Your own jobs"},

@@ -165,9 +165,11 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t columns) {
 
 void Table::widen() {
   for (std::size_t i = 0; i < columns_.size(); ++i) {
-    for (const auto& row : rows_) {
-      if (row.cells.empty()) continue;
-      widths_[i] = std::max(widths_[i], columns_of(row.cells[i].text));
+    for (const auto* const rows : {&rows_, &foreseen_}) {
+      for (const auto& row : *rows) {
+        if (row.cells.empty()) continue;
+        widths_[i] = std::max(widths_[i], columns_of(row.cells[i].text));
+      }
     }
     if (most_[i] > 0) widths_[i] = std::min(widths_[i], most_[i]);
   }
@@ -271,6 +273,7 @@ std::string Table::text(const Look& look) {
     }
   }
   rows_.clear();
+  foreseen_.clear();
   return text;
 }
 

@@ -67,6 +67,8 @@ class Table {
   void add(std::vector<Cell> row) { rows_.push_back({std::move(row), {}}); }
   /// A line of its own between rows.
   void add_line(Cell line) { rows_.push_back({{}, std::move(line)}); }
+  /// Makes the columns as wide as if these rows, of the same columns, were there: they come later.
+  void foresee(Table rows) { foreseen_ = std::move(rows.rows_); }
   bool empty() const { return rows_.empty(); }
   std::size_t size() const { return rows_.size(); }
   /// The rows since the last call; the first time below the titles. What is left out is decided at
@@ -90,6 +92,7 @@ class Table {
   std::vector<bool> shown_;
   std::vector<std::size_t> most_;  ///< Of columns that were narrowed.
   std::vector<Row> rows_;
+  std::vector<Row> foreseen_;
 };
 
 /// The text in lines of at most so many columns, broken between words where that is possible.

@@ -14,6 +14,13 @@ namespace berth::cli {
 
 Starts Starts::ask(Daemon& daemon) { return ask_as(geteuid(), daemon); }
 
+std::future<Starts> Starts::ask_meanwhile(const CommonOptions& options) {
+  return std::async(std::launch::async, [options] {
+    auto daemon = Daemon::open(options);
+    return daemon ? ask(*daemon) : Starts();
+  });
+}
+
 Starts Starts::ask_as(std::uint32_t user, Daemon& daemon) {
   Starts found;
   found.user_ = user;

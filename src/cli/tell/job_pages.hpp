@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <map>
 #include <optional>
 #include <string>
@@ -22,6 +23,9 @@ class Starts {
   /// Empty where the daemon does not tell: it has too many jobs.
   static Starts ask(Daemon& daemon);
   static Starts ask_as(std::uint32_t user, Daemon& daemon);
+  /// The same on a connection of its own: berthd may have to look into the future first, and the
+  /// jobs are listed meanwhile.
+  static std::future<Starts> ask_meanwhile(const CommonOptions& options);
   /// Gives a job that waits `predicted_start_at`, `predicted_start_confidence`, `predicted_by_at`
   /// unless that is a bound and, if it is the user's to change, `hint`; an array those of its next
   /// job, and `predicted_end_at`.

@@ -15,7 +15,7 @@ namespace berth::cli {
 namespace {
 
 /// Rows after which a table is written as it is: a million are not kept.
-constexpr std::size_t kRowsAtOnce = 4000;
+constexpr std::size_t kRowsAtOnce = 1000;
 constexpr std::size_t kFewest = 3;  ///< Jobs alike that are folded.
 
 std::string count_text(std::int64_t count, const std::string& thing) {
@@ -263,6 +263,20 @@ class TableWriter final : public ListWriter {
     return is_much ? write(table_.text(form_.look)) : 0;
   }
 
+  int begin(const std::vector<Json>& jobs, const std::vector<Json>& coming) override {
+    if (const int code = add(jobs); code != 0 || !form_.look.terminal || !alike_.empty()) {
+      return code;
+    }
+    Table rows = job_table(form_.width);
+    std::map<std::string, std::size_t> seen;
+    for (const Json& job : coming) {
+      const bool is_folded = form_.folds && !is_array_row(job) && ++seen[key_of(job)] >= kFewest;
+      if (!is_folded) add_row(rows, job, now_, form_.width);
+    }
+    table_.foresee(std::move(rows));
+    return write(table_.text(form_.look));
+  }
+
   int finish() override {
     unfold();
     const std::string totals = form_.has_totals ? totals_.text() + "\n" : "";
@@ -315,6 +329,8 @@ class TableWriter final : public ListWriter {
 };
 
 }  // namespace
+
+int ListWriter::begin(const std::vector<Json>& jobs, const std::vector<Json>&) { return add(jobs); }
 
 std::unique_ptr<ListWriter> table_writer(ListWriter::Out out, const TableForm& form, double now) {
   return std::make_unique<TableWriter>(std::move(out), form, now);

@@ -30,6 +30,8 @@ class ListWriter {
   /// Both return 0, or the code to end with.
   virtual int add(const std::vector<Json>& jobs) = 0;
   virtual int finish() = 0;
+  /// Takes the first jobs, and may write them at once, above those that are `coming`.
+  virtual int begin(const std::vector<Json>& jobs, const std::vector<Json>& coming);
 
  protected:
   int write(std::string_view text) const { return text.empty() ? 0 : out_(text); }

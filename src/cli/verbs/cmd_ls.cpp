@@ -85,14 +85,87 @@ Expected<std::unique_ptr<ListWriter>> writer_of(const LsArguments& arguments, co
   return sorting_writer(std::move(*writer), arguments.sort);
 }
 
-/// What the number of jobs that are listed leaves out; "" for nothing.
-std::string cut_text(const LsArguments& arguments, std::size_t listed, const JobPages& pages) {
-  const auto& count = pages.live_count();
-  if (!count || arguments.most == 0 || listed < arguments.most) return "";
-  const std::int64_t waiting = count->jobs - count->running;
-  return "the first " + std::to_string(listed) + " are listed; in all " +
-         std::to_string(count->running) + " hold GPUs and " + std::to_string(waiting) + " wait\n";
+/// Rows of the jobs that have not ended, of which nobody reads more on a terminal.
+constexpr std::size_t kRowsOfPage = 1000;
+
+/// Whether the list is a page for people, who did not say how much of it they want.
+bool is_page(const LsArguments& arguments, const Look& look) {
+  const bool says_how_much = arguments.most > 0 || arguments.each || arguments.fold ||
+                             arguments.all || !arguments.sort.empty() || !arguments.states.empty();
+  return is_table(arguments) && look.terminal && !says_how_much;
 }
+
+/// What was listed, and what it was of.
+struct ListedPart {
+  std::size_t rows = 0;
+  std::int64_t jobs = 0;
+  bool is_page = false;
+  bool is_filtered = false;
+};
+
+/// What the number of rows that are listed leaves out; "" for nothing.
+std::string cut_text(const ListedPart& listed, std::size_t most, const JobPages& pages) {
+  const auto& count = pages.live_count();
+  if (!count || most == 0 || listed.rows < most) return "";
+  if (!listed.is_page) {
+    const std::int64_t waiting = count->jobs - count->running;
+    return "the first " + std::to_string(listed.rows) + " are listed; in all " +
+           std::to_string(count->running) + " hold GPUs and " + std::to_string(waiting) + " wait\n";
+  }
+  const std::int64_t left = count->jobs - listed.jobs;
+  if (left <= 0) return "";
+  const std::string number = std::to_string(left);
+  const std::string others =
+      listed.is_filtered ? "perhaps more among " + number + " others" : "and " + number + " more";
+  return others + "; --fold lists all, -n N so many\n";
+}
+
+/// Jobs that a list of a daemon is made of, and where it goes.
+class Lister {
+ public:
+  Lister(const CommonOptions& options, ListWriter& writer, std::size_t most)
+      : options_(options), writer_(writer), most_(most) {}
+
+  /// From here on starts are asked for.
+  void begin_live() { starts_ = Starts::ask_meanwhile(options_); }
+  /// Returns: whether to go on.
+  bool take(std::vector<Json> jobs) {
+    if (most_ > 0 && jobs.size() > most_ - listed_) jobs.resize(most_ - listed_);
+    listed_ += jobs.size();
+    for (const Json& job : jobs) totals_.add(job);
+    if (starts_.valid()) jobs = begin(std::move(jobs));
+    for (Json& job : jobs) known_.add_to(job);
+    if (code_ == 0) code_ = writer_.add(jobs);
+    return code_ == 0 && has_room();
+  }
+  bool has_room() const { return most_ == 0 || listed_ < most_; }
+  std::size_t rows() const { return listed_; }
+  std::int64_t jobs() const { return totals_.jobs(); }
+  int code() const { return code_; }
+
+ private:
+  /// Those that hold a berth start at no time to come, and do not wait for it to be known. Returns:
+  /// the others.
+  std::vector<Json> begin(std::vector<Json> jobs) {
+    const auto first = std::ranges::find_if(jobs, [](const Json& job) {
+      return waits(job) || is_array_row(job) || text_of(job, "state") == "suspended";
+    });
+    const std::vector<Json> coming(first, jobs.end());
+    jobs.erase(first, jobs.end());
+    code_ = writer_.begin(jobs, coming);
+    known_ = starts_.get();
+    return coming;
+  }
+
+  const CommonOptions& options_;
+  ListWriter& writer_;
+  std::size_t most_;
+  std::size_t listed_ = 0;
+  ListTotals totals_;
+  std::future<Starts> starts_;
+  Starts known_;
+  int code_ = 0;
+};
 
 /// A table is for people, to whom an array is one thing; whoever asks for a state, or for jobs by
 /// their handles, asks for tasks.
@@ -134,33 +207,27 @@ int list(const LsArguments& arguments, const JobFilter& filter, const Look& look
   if (!writer) return report_usage(writer.error().message);
   if (!arguments.jobs.empty()) return list_chosen(*daemon, arguments, filter, **writer);
   const bool wants_ended = arguments.all || !arguments.states.empty();
-  const bool wants_live = filter.wants_live();
-  const Starts starts = wants_live ? Starts::ask(*daemon) : Starts();
-  const JobPages::What what = what_in(arguments);
-  std::size_t listed = 0;
-  int code = 0;
+  const bool ends_early = is_page(arguments, look);
+  const std::size_t most = ends_early ? kRowsOfPage : arguments.most;
+  Lister lister(arguments.common, **writer, most);
   JobPages pages(
-      *daemon, filter,
-      [&](std::vector<Json> jobs) {
-        if (arguments.most > 0 && jobs.size() > arguments.most - listed) {
-          jobs.resize(arguments.most - listed);
-        }
-        listed += jobs.size();
-        for (Json& job : jobs) starts.add_to(job);
-        code = (*writer)->add(jobs);
-        return code == 0 && (arguments.most == 0 || listed < arguments.most);
-      },
-      what);
-  if (wants_live) {
+      *daemon, filter, [&](std::vector<Json> jobs) { return lister.take(std::move(jobs)); },
+      what_in(arguments));
+  if (filter.wants_live()) {
+    lister.begin_live();
     if (const auto done = pages.live(); !done) return report_failure(done.error().message);
   }
-  const std::string cut = cut_text(arguments, listed, pages);
-  const bool has_room = arguments.most == 0 || listed < arguments.most;
-  if (code == 0 && has_room && wants_ended && filter.wants_ended()) {
-    const auto done =
-        arguments.most > 0 ? pages.latest_ended(arguments.most - listed) : pages.ended();
+  const bool is_filtered = arguments.mine || !arguments.users.empty() || !arguments.names.empty();
+  const std::string cut = cut_text({.rows = lister.rows(),
+                                    .jobs = lister.jobs(),
+                                    .is_page = ends_early,
+                                    .is_filtered = is_filtered},
+                                   most, pages);
+  if (lister.code() == 0 && lister.has_room() && wants_ended && filter.wants_ended()) {
+    const auto done = most > 0 ? pages.latest_ended(most - lister.rows()) : pages.ended();
     if (!done) return report_failure(done.error().message);
   }
+  int code = lister.code();
   if (code == 0) code = (*writer)->finish();
   if (code != 0 || !has_totals(arguments, look)) return code;
   const auto gpus = daemon->get("/v1/gpus");

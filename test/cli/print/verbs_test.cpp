@@ -341,6 +341,28 @@ TEST_F(Verbs, LsWatchesOnATerminalUntilItIsInterrupted) {
   EXPECT_THAT(ran.out, AllOf(StartsWith("\x1b[?1049h"), testing::EndsWith("\x1b[?1049l")));
 }
 
+TEST_F(Verbs, LsOnATerminalIsAPageThatSaysHowManyAreLeft) {
+  daemon_.answer("GET /v1/starts", R"({"starts":[]})");
+  std::string jobs;
+  for (int id = 1; id <= 1001; ++id) {
+    jobs += (id == 1 ? "" : ",") + std::string(R"({"id":)") + std::to_string(id) +
+            R"(,"state":"queued","user":7,"user_name":"ann"})";
+  }
+  daemon_.answer("GET /v1/jobs",
+                 R"({"jobs":[)" + jobs + R"(],"live_jobs":1000000,"running_jobs":0})");
+  test::StartOptions terminal = options();
+  terminal.screen = test::Screen::Terminal;
+  const auto listed = [&](const std::vector<std::string>& words) {
+    Program ls(words, terminal);
+    return ls.wait().out;
+  };
+  EXPECT_THAT(listed({"ls"}), AllOf(HasSubstr("999 more wait likewise (jobs 2 to 1000)"),
+                                    HasSubstr("and 999000 more; --fold lists all, -n N so many")));
+  EXPECT_THAT(listed({"ls", "--name", "*"}), HasSubstr("perhaps more among 999000 others"));
+  EXPECT_THAT(listed({"ls", "--fold"}),
+              AllOf(HasSubstr("1000 more wait likewise"), testing::Not(HasSubstr("--fold lists"))));
+}
+
 TEST_F(Verbs, CancelOfAUserIsOneRequest) {
   daemon_.answer("POST /v1/cancel", R"({"jobs":[{"id":4,"state":"cancelled"}],"refused":[]})");
   EXPECT_EQ(berth({"cancel", "--user", "77777"}).out, "job 4 cancelled\n");

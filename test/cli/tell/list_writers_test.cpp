@@ -84,6 +84,30 @@ TEST(ListTable, FoldsJobsOfOneUserThatWaitAlike) {
             "8 jobs: 1 running, 6 queued, 1 done; 2 users\n");
 }
 
+TEST(ListTable, OnATerminalWhatRunsIsWrittenBeforeItIsKnownWhenTheOthersStart) {
+  std::string text;
+  const auto writer = table_writer(
+      [&](std::string_view part) {
+        text += part;
+        return 0;
+      },
+      {.look = {.terminal = true}, .folds = true, .has_totals = true}, 1000);
+  std::vector<Json> coming = {waiting(200, "ann", "needs 1 GiB more")};
+  coming.front()["name"] = "a-long-name";
+  EXPECT_EQ(writer->begin({running(1)}, coming), 0);
+  const std::string first =
+      " ID  NAME         USER  STATE    GPUS  VRAM  CLASS    TIME  REASON\n"
+      "  1  j1           bob   running  0       1G  medium  5m00s\n";
+  EXPECT_EQ(text, first);
+  coming.front()["predicted_start_at"] = 4000;
+  EXPECT_EQ(writer->add(coming), 0);
+  EXPECT_EQ(writer->finish(), 0);
+  EXPECT_EQ(text, first +
+                      "200  a-long-name  ann   queued   x1      1G  medium  1m00s  needs 1 GiB "
+                      "more, ~" +
+                      clock_text(4000, 1000) + "\n2 jobs: 1 running, 1 queued; 2 users\n");
+}
+
 TEST(ListTable, MarksMemoryThatIsLearnedAndSaysSo) {
   Json learned = running(1);
   learned["vram_bytes"] = nullptr;
