@@ -467,6 +467,7 @@ void Launcher::is_outside(JobId job, Attempt attempt) {
 
 /// Its name has the number of the attempt for which its shim was started, as the record's header.
 std::string Launcher::cgroup_of(JobId job, Attempt attempt) const {
+  if (options_.cgroup.empty()) return "";  // between an end and the next start no file is read
   const auto record = read_header(record_path({job, attempt}));
   return record ? cgroup_path(options_.cgroup, job, record->attempt) : "";
 }

@@ -228,6 +228,8 @@ void ShimExecutor::limit(JobId job, Attempt attempt) {
 std::vector<std::string> ShimExecutor::sweep(const live::StandingOf& standing_of, JobId last) {
   std::set<std::string> current;
   view().for_each_job([&](const Job& job) {
+    const bool has_process = holds_berth(job.state) || has_idle_process(job);
+    if (!has_process) return;  // a million may wait, of which there is no file
     current.insert(cgroup_path(parts_.options.cgroup, job.id, job.attempt));
     current.insert(launcher().cgroup_of(job.id, job.attempt));  // of an attempt before, taken over
   });
