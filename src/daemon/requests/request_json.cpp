@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/limits.hpp"
+#include "daemon/requests/plain_json.hpp"
 
 namespace berth::daemon {
 
@@ -96,11 +97,17 @@ std::optional<std::string> fault_of(const Json& value) {
 }  // namespace
 
 Expected<Json> parse_object(std::string_view body) {
-  RequestReader reader;
-  const bool is_json = Json::sax_parse(body.begin(), body.end(), &reader);
-  if (reader.fault()) return fail(ErrorCode::BadData, *reader.fault());
-  if (!is_json) return fail(ErrorCode::BadData, "the request is not JSON in UTF-8");
-  Json json = reader.take();
+  Json json;
+  RequestReader plain;
+  if (read_plain_json(body, plain) == PlainRead::Whole) {
+    json = plain.take();
+  } else {
+    RequestReader reader;
+    const bool is_json = Json::sax_parse(body.begin(), body.end(), &reader);
+    if (reader.fault()) return fail(ErrorCode::BadData, *reader.fault());
+    if (!is_json) return fail(ErrorCode::BadData, "the request is not JSON in UTF-8");
+    json = reader.take();
+  }
   if (!json.is_object()) return fail(ErrorCode::BadData, "the request is not a JSON object");
   return json;
 }
