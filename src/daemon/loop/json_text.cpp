@@ -1,6 +1,5 @@
 #include "daemon/loop/json_text.hpp"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <nlohmann/json.hpp>
@@ -11,7 +10,12 @@ namespace {
 
 constexpr std::uint64_t kMillion = 1'000'000;
 
-bool is_plain(char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; }
+/// By byte: a call for each would be half of what it costs to read a request.
+constexpr auto kStandsForItself = [] {
+  std::array<bool, 256> table{};
+  for (std::size_t c = ' '; c <= '~'; ++c) table[c] = c != '"' && c != '\\';
+  return table;
+}();
 
 void append_number(std::string& out, std::int64_t value) {
   std::array<char, 20> digits{};
@@ -21,8 +25,14 @@ void append_number(std::string& out, std::int64_t value) {
 
 }  // namespace
 
+std::size_t plain_size(std::string_view text) {
+  std::size_t size = 0;
+  while (size < text.size() && kStandsForItself[static_cast<unsigned char>(text[size])]) ++size;
+  return size;
+}
+
 void append_json(std::string& out, std::string_view text) {
-  if (std::ranges::all_of(text, is_plain)) {
+  if (plain_size(text) == text.size()) {
     out += '"';
     out += text;
     out += '"';

@@ -2,6 +2,7 @@
 // cost ten times as much.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -12,6 +13,10 @@
 namespace berth::daemon {
 
 using Json = nlohmann::json;
+
+/// How much of the text's beginning stands for itself between quotes: printable ASCII without
+/// escapes.
+std::size_t plain_size(std::string_view text);
 
 /// Appends `"text"`; bytes that are no UTF-8 are replaced.
 void append_json(std::string& out, std::string_view text);

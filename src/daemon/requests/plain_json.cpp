@@ -11,7 +11,6 @@ namespace {
 using Sax = nlohmann::json_sax<Json>;
 
 bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
-bool stands_for_itself(char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; }
 bool is_decimal(char c) { return c >= '0' && c <= '9'; }
 
 class PlainParser {
@@ -65,10 +64,10 @@ class PlainParser {
 
   bool take_text(std::string& text) {
     if (!take('"')) return false;
-    const auto* const end = std::ranges::find_if_not(rest_, stands_for_itself);
-    if (end == rest_.end() || *end != '"') return false;
-    text.assign(rest_.begin(), end);
-    rest_.remove_prefix(text.size() + 1);
+    const std::size_t size = plain_size(rest_);
+    if (size == rest_.size() || rest_[size] != '"') return false;
+    text.assign(rest_.substr(0, size));
+    rest_.remove_prefix(size + 1);
     return true;
   }
 
