@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "lab/acts.hpp"
 #include "lab/evaluation.hpp"
 #include "lab/scenario.hpp"
 #include "lab/study/study.hpp"
@@ -17,10 +16,6 @@ constexpr int kBadUsage = 2;
 int main(int argc, char** argv) {
   CLI::App app("Runs one workload under several settings and scores them.", "berth-eval");
   app.require_subcommand(1);
-  DemoOptions demo;
-  CLI::App* const verb = app.add_subcommand("demo", "The demonstration, with a live view.");
-  verb->add_option("--seed", demo.seed, "Of the workload.")->capture_default_str();
-  verb->add_option("--gpus", demo.gpus, "Emulated GPUs.")->capture_default_str();
   EvaluationOptions evaluation;
   CLI::App* const all = app.add_subcommand("all", "Every way, several seeds, live and simulated.");
   all->add_option("--seeds", evaluation.seeds, "Of the workloads.")
@@ -74,7 +69,6 @@ int main(int argc, char** argv) {
     app.exit(error);
     return asked_for_help ? 0 : kBadUsage;
   }
-  if (verb->parsed()) return run_demo(demo);
   if (compared->parsed()) return run_study(study);
   if (written->parsed()) return write_report(study);
   if (one->parsed()) return run_scenario(scenario);
