@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/base/limits.hpp"
-#include "daemon/requests/plain_json.hpp"
+#include "daemon/loop/plain_json.hpp"
 
 namespace berth::daemon {
 

@@ -1,7 +1,7 @@
 // Goal: requests mean the same whichever parser reads them. Method: texts that are plain, and what
 // becomes of them when each of their bytes is changed, dropped or doubled, read by parse_object()
 // and by the library alone.
-#include "daemon/requests/plain_json.hpp"
+#include "daemon/loop/plain_json.hpp"
 
 #include <gtest/gtest.h>
 

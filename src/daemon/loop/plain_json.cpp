@@ -1,4 +1,4 @@
-#include "daemon/requests/plain_json.hpp"
+#include "daemon/loop/plain_json.hpp"
 
 #include <algorithm>
 #include <charconv>
