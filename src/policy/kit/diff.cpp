@@ -124,6 +124,10 @@ std::vector<std::optional<Placement>> fill(const ClusterView& view,
   return places;
 }
 
+bool is_at(const Grant& grant, const Placement& place) {
+  return grant.host == place.host && std::ranges::equal(grant.shares, place.gpus, {}, &Share::gpu);
+}
+
 /// One that was adopted is where it is, whatever the policy had in mind when it came.
 bool may_leave(const Job& job) { return is_running(job.state) && !is_adopted(job.spec); }
 
@@ -139,7 +143,7 @@ Decisions lead_to(const ClusterView& view, std::span<const Job* const> jobs,
     if (!places[i]) continue;
     if (is_waiting(job.state)) {
       starter.start_at(job, *places[i], decisions);
-    } else if (may_leave(job) && placement_of(job.grant) != *places[i]) {
+    } else if (may_leave(job) && !is_at(job.grant, *places[i])) {
       decisions.list.push_back(Migrate{.job = job.id, .placement = *places[i]});
     }
   }
@@ -194,6 +198,10 @@ Refused waits_its_turn(JobId job, const ClusterView& view, GateWord::What what) 
     return {.ask = ask, .refusal = {.why = Why::Limit}};
   }
   return {.ask = ask, .refusal = {.why = Why::Order, .gate = {.what = what}}};
+}
+
+bool stays_as_it_is(const Job& job, const Placement* place) {
+  return !may_leave(job) || (place != nullptr && is_at(job.grant, *place));
 }
 
 Decisions rearrange(const ClusterView& view, std::span<const JobId> list,

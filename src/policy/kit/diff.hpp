@@ -38,5 +38,8 @@ Refused waits_its_turn(JobId job, const ClusterView& view, GateWord::What what);
 /// to run. As in repack(), in the order of the list.
 Decisions rearrange(const ClusterView& view, std::span<const JobId> list,
                     std::span<const std::optional<Placement>> places);
+/// True if it decides nothing about this job, which holds a berth and is to be at this place, or
+/// not to run if that is null.
+bool stays_as_it_is(const Job& job, const Placement* place);
 
 }  // namespace berth

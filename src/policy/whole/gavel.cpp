@@ -44,7 +44,7 @@ constexpr About kGavelIsolated{
     .differs =
         "Rounds of the artefact consist of whole steps, and it ignores a plan made at time 0. A "
         "job may not span types, so a job that fits no type is rejected.",
-    .cost = "O(GPUs + types x jobs (log jobs + a placement)) per round, O(jobs) per event.",
+    .cost = "O(GPUs + types x jobs (log jobs + a placement)) per round, O(running) per event.",
     .proof =
         "A run of the authors' artefact on its own trace of 96 jobs, not a figure of the paper: "
         "the mean of 20 seeds is within 1 % for mean completion time, makespan and use of GPUs "

@@ -73,7 +73,7 @@ class Rounds final : public Policy {
   Decisions decide(const ClusterView& view, std::span<const Event> events) override {
     placer_->prepare(view, events);
     jobs_.update(view, events, one_type_);
-    plan_.follow(view, jobs_.ids());
+    plan_.follow(view, jobs_);
     drop_unknown_places(view.cluster());
     if (is_over(view)) {
       book(view);
@@ -172,14 +172,37 @@ class Rounds final : public Policy {
     return seating.take();
   }
 
+  /// Most passes are within a round, whose jobs have their places.
   Decisions carry_out(const ClusterView& view) const {
+    if (is_carried_out(view)) return {};
+    std::vector<JobId> jobs;  // others wait, and go on waiting
     std::vector<std::optional<Placement>> places;
-    places.reserve(jobs_.ids().size());
     for (const JobId id : jobs_.ids()) {
       const auto found = round_.find(id);
+      if (found == round_.end() && !holds_berth(view.find(id)->state)) continue;
+      jobs.push_back(id);
       places.push_back(found == round_.end() ? std::nullopt : std::optional(found->second.place));
     }
-    return rearrange(view, jobs_.ids(), places);
+    return rearrange(view, jobs, places);
+  }
+
+  /// True if all jobs of the round that are there run in their places, and no other does.
+  bool is_carried_out(const ClusterView& view) const {
+    const JobId later_than_all(kLastJob.value() + 1);
+    auto in = round_.begin();
+    const auto none_waits_before = [&](JobId end) {
+      for (; in != round_.end() && in->first < end; ++in) {
+        const Job* const job = view.find(in->first);
+        if (job != nullptr && is_waiting(job->state)) return false;
+      }
+      return true;
+    };
+    const auto is_in_place = [&](JobId id) {
+      if (!none_waits_before(id)) return false;
+      const bool is_in = in != round_.end() && in->first == id;
+      return stays_as_it_is(*view.find(id), is_in ? &in->second.place : nullptr);
+    };
+    return std::ranges::all_of(view.running(), is_in_place) && none_waits_before(later_than_all);
   }
 
   /// The end of the round; if it is empty, the plan that will have jobs for one.

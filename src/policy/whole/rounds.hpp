@@ -31,7 +31,7 @@ struct RoundTimes {
 
 /// A policy in rounds, over jobs in order of arrival; a job that fits no single type of GPU is
 /// rejected. `name` is the name in errors. Cost: O(GPUs + types x jobs (log jobs + a placement))
-/// per round, O(jobs) per event.
+/// per round, O(running) per event.
 std::unique_ptr<Policy> in_rounds(std::string_view name, const RoundTimes& times,
                                   std::unique_ptr<Placer> placer, Allocate allocate);
 

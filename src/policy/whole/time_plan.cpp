@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "core/base/assert.hpp"
 #include "core/base/wide.hpp"
-#include "policy/kit/job_list.hpp"
 
 namespace berth {
 
@@ -44,13 +44,22 @@ bool is_sane(const TimePlan::OnType& on) {
 
 }  // namespace
 
-void TimePlan::follow(const ClusterView& view, std::span<const JobId> jobs) {
+void TimePlan::follow(const ClusterView& view, const JobList& jobs) {
   auto& standings = memory_.standings;
-  std::erase_if(standings, [&](const auto& known) {
-    const Job* const job = view.find(known.first);
-    return job == nullptr || !is_live(*job);
-  });
-  for (const JobId id : jobs) standings[id].types.resize(view.cluster().type_names().size());
+  const std::size_t types = view.cluster().type_names().size();
+  const auto begin = [&](JobId id) { standings[id].types.resize(types); };
+  if (std::exchange(unchecked_, false)) {
+    std::erase_if(standings, [&](const auto& known) {
+      const Job* const job = view.find(known.first);
+      return job == nullptr || !is_live(*job);
+    });
+    std::ranges::for_each(jobs.ids(), begin);
+  }
+  for (const JobId id : jobs.gone()) standings.erase(id);
+  std::ranges::for_each(jobs.arrived(), begin);
+  for (const JobId id : view.running()) {  // one that ends is in the list until it has ended
+    if (!is_live(*view.find(id)) && standings.erase(id) > 0) begin(id);
+  }
 }
 
 void TimePlan::add(JobId job, std::size_t type, Duration ran) {

@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/view.hpp"
+#include "policy/kit/job_list.hpp"
 
 namespace berth {
 
@@ -37,8 +39,9 @@ class TimePlan {
     std::map<JobId, Standing> standings;
   };
 
-  /// Forgets jobs that are gone and adds the new ones of `jobs`. O(jobs).
-  void follow(const ClusterView& view, std::span<const JobId> jobs);
+  /// Forgets jobs that are gone and adds the new ones of `jobs`, which has been brought up to date
+  /// in this pass. O(running + changes); the first time O(jobs).
+  void follow(const ClusterView& view, const JobList& jobs);
   /// Notes that the job ran this long on this type.
   void add(JobId job, std::size_t type, Duration ran);
 
@@ -59,10 +62,14 @@ class TimePlan {
                                     Duration half) const;
 
   const Memory& memory() const { return memory_; }
-  void remember(Memory memory) { memory_ = std::move(memory); }
+  void remember(Memory memory) {
+    memory_ = std::move(memory);
+    unchecked_ = true;
+  }
 
  private:
   Memory memory_;
+  bool unchecked_ = true;  ///< As remembered: of jobs that may be gone by now.
 };
 
 /// False for an impossible plan.

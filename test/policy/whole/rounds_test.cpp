@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <map>
 
+#include "policy/kit/job_list.hpp"
+#include "policy/policies.hpp"
 #include "policy/registry.hpp"
 #include "policy/scene.hpp"
 
@@ -88,8 +90,10 @@ TEST(TimePlan, ClaimsGoByTimeReceivedOverTimeOwed) {
   test::Scene scene(test::uniform(1, 4));
   std::vector<JobId> jobs;
   for (int i = 0; i < 4; ++i) jobs.push_back(scene.wait(test::whole(1, kForever)));
+  JobList list;
+  list.update(scene.view(), {}, *count({}));
   TimePlan plan;
-  plan.follow(scene.view(), jobs);
+  plan.follow(scene.view(), list);
   EXPECT_TRUE(plan.is_due(jobs, kStart, seconds(60)));
   const Shares shares = {{{1, 4}}, {{1, 2}}, {{0, 1}}, {{1, 4}}};
   plan.make(kStart, jobs, shares);
