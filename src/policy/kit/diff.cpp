@@ -1,6 +1,7 @@
 #include "policy/kit/diff.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "policy/kit/filler.hpp"
 #include "policy/kit/tally.hpp"
@@ -8,15 +9,6 @@
 namespace berth {
 
 namespace {
-
-/// Calls keep(position, job) for those that must not give way, and so go before all others.
-template <class Keep>
-void for_each_left_alone(const ClusterView& view, std::span<const Job* const> jobs, Keep keep) {
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    const JobView job(*jobs[i], view.now());
-    if (view.is_left_alone(job)) keep(i, job);
-  }
-}
 
 void start(const Job& job, Placement placement, Decisions& decisions) {
   decisions.list.push_back(Start{.job = job.id, .placement = std::move(placement)});
@@ -97,32 +89,12 @@ Repacked repack_by_number(const ClusterView& view, std::span<const Job* const> j
   return repacked;
 }
 
-/// Where each job would be if the cluster were filled from nothing; no place for those that do not
-/// fit.
-std::vector<std::optional<Placement>> fill(const ClusterView& view,
-                                           std::span<const Job* const> jobs, const Placer& placer) {
-  Trial trial = view.trial();
-  for (const JobId id : view.running()) trial.take(view.find(id)->grant);
-  Tally tally(view, Tally::From::Nothing);
-  std::vector<std::optional<Placement>> places(jobs.size());
-  for_each_left_alone(view, jobs, [&](std::size_t i, const JobView& job) {
-    trial.put(job.grant());
-    tally.take(job.id(), job.gpus());
-    places[i] = placement_of(job.grant());
-  });
-  Filler filler(placer, trial);
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    if (places[i]) continue;
-    const JobView job = view.job(jobs[i]->id);
-    const Ask ask = ask_of(job);
-    if (!tally.allows(job.id(), ask.gpus())) continue;
-    places[i] = filler.place(ask, job.id());
-    if (!places[i]) continue;
-    trial.put(ask, *places[i]);
-    tally.take(job.id(), ask.gpus());
-  }
-  return places;
-}
+/// A job that runs or is to run.
+struct Wanted {
+  const Job* job;
+  std::size_t position;  ///< In the list.
+  std::optional<Placement> place;
+};
 
 bool is_at(const Grant& grant, const Placement& place) {
   return grant.host == place.host && std::ranges::equal(grant.shares, place.gpus, {}, &Share::gpu);
@@ -131,23 +103,93 @@ bool is_at(const Grant& grant, const Placement& place) {
 /// One that was adopted is where it is, whatever the policy had in mind when it came.
 bool may_leave(const Job& job) { return is_running(job.state) && !is_adopted(job.spec); }
 
-Decisions lead_to(const ClusterView& view, std::span<const Job* const> jobs,
-                  std::span<const std::optional<Placement>> places) {
+Decisions lead_to(const ClusterView& view, std::span<const Wanted> jobs) {
   Decisions decisions;
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    if (!places[i] && may_leave(*jobs[i])) decisions.list.push_back(Preempt{.job = jobs[i]->id});
+  for (const Wanted& wanted : jobs) {
+    const bool goes = !wanted.place && may_leave(*wanted.job);
+    if (goes) decisions.list.push_back(Preempt{.job = wanted.job->id});
   }
   Starter starter(view);
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    const Job& job = *jobs[i];
-    if (!places[i]) continue;
-    if (is_waiting(job.state)) {
-      starter.start_at(job, *places[i], decisions);
-    } else if (may_leave(job) && !is_at(job.grant, *places[i])) {
-      decisions.list.push_back(Migrate{.job = job.id, .placement = *places[i]});
+  for (const auto& [job, position, place] : jobs) {
+    if (!place) continue;
+    if (is_waiting(job->state)) {
+      starter.start_at(*job, *place, decisions);
+    } else if (may_leave(*job) && !is_at(job->grant, *place)) {
+      decisions.list.push_back(Migrate{.job = job->id, .placement = *place});
     }
   }
   return decisions;
+}
+
+/// Fills the cluster from nothing.
+class Fill {
+ public:
+  Fill(const ClusterView& view, const Placer& placer)
+      : view_(view),
+        trial_(view.trial()),
+        tally_(view, Tally::From::Nothing),
+        filler_(placer, trial_) {
+    for (const JobId id : view.running()) trial_.take(view.find(id)->grant);
+  }
+
+  /// Jobs that must not give way, where they are: before all others.
+  void keep_left_alone(std::span<Wanted> holders) {
+    for (Wanted& one : holders) {
+      const JobView job(*one.job, view_.now());
+      if (!view_.is_left_alone(job)) continue;
+      trial_.put(job.grant());
+      tally_.take(job.id(), job.gpus());
+      one.place = placement_of(job.grant());
+    }
+  }
+  enum class Found : std::uint8_t { Place, NotForIt, NotForItsKind };
+  Found place(Wanted& one) {
+    const JobView job(*one.job, view_.now());
+    const Ask ask = ask_of(job);
+    if (!tally_.allows(job.id(), ask.gpus())) return Found::NotForIt;
+    one.place = filler_.place(ask, job.id());
+    if (!one.place) return trial_.has_holds() ? Found::NotForIt : Found::NotForItsKind;
+    trial_.put(ask, *one.place);
+    tally_.take(job.id(), ask.gpus());
+    return Found::Place;
+  }
+
+ private:
+  const ClusterView& view_;
+  Trial trial_;
+  Tally tally_;
+  Filler filler_;
+};
+
+/// The jobs that hold a berth or get a place if the cluster is filled from nothing, in the order of
+/// the list. Most others are not looked at.
+std::vector<Wanted> fill(const ClusterView& view, std::span<const JobId> list, const Placer& placer,
+                         AskKinds& kinds) {
+  std::vector<AskKinds::Kind> kind_of;
+  kind_of.reserve(list.size());
+  std::vector<Wanted> holders;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    kind_of.push_back(kinds.of(list[i], view));
+    if (kind_of[i] == AskKinds::kNone) holders.push_back({view.find(list[i]), i, {}});
+  }
+  Fill cluster(view, placer);
+  cluster.keep_left_alone(holders);
+  std::vector<bool> refused(kinds.size());
+  std::vector<Wanted> wanted;
+  wanted.reserve(2 * holders.size());
+  auto holder = holders.begin();
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const AskKinds::Kind kind = kind_of[i];
+    if (kind == AskKinds::kNone) {
+      Wanted& one = wanted.emplace_back(std::move(*holder++));
+      if (!one.place) cluster.place(one);
+    } else if (!refused[kind]) {
+      Wanted one{view.find(list[i]), i, {}};
+      refused[kind] = cluster.place(one) == Fill::Found::NotForItsKind;
+      if (one.place) wanted.push_back(std::move(one));
+    }
+  }
+  return wanted;
 }
 
 /// As only_number_matters(), within a loop over all jobs.
@@ -159,12 +201,11 @@ inline bool is_of_number_alone(const Job& job) {
          request.host == Bytes(0) && (holds_berth(job.state) || job.home.is_default());
 }
 
-Repacked repack_by_place(const ClusterView& view, std::span<const Job* const> jobs,
-                         const Placer& placer) {
-  const auto places = fill(view, jobs, placer);
-  Repacked repacked{.wanted = std::vector<bool>(jobs.size()), .decisions = {}};
-  for (std::size_t i = 0; i < jobs.size(); ++i) repacked.wanted[i] = places[i].has_value();
-  repacked.decisions = lead_to(view, jobs, places);
+Repacked repack_by_place(const ClusterView& view, std::span<const JobId> list, const Placer& placer,
+                         AskKinds& kinds) {
+  const std::vector<Wanted> wanted = fill(view, list, placer, kinds);
+  Repacked repacked{.wanted = std::vector<bool>(list.size()), .decisions = lead_to(view, wanted)};
+  for (const Wanted& one : wanted) repacked.wanted[one.position] = one.place.has_value();
   return repacked;
 }
 
@@ -172,24 +213,28 @@ Repacked repack_by_place(const ClusterView& view, std::span<const Job* const> jo
 
 bool only_number_matters(const Job& job) { return is_of_number_alone(job); }
 
-Repacked repack(const ClusterView& view, std::span<const JobId> list, const Placer& placer) {
+void Repacker::follow(const ClusterView& view, std::span<const Event> events) {
+  kinds_.follow(view, events);
+}
+
+Repacked Repacker::repack(const ClusterView& view, std::span<const JobId> list,
+                          const Placer& placer) {
+  if (!placer.is_fungible()) return repack_by_place(view, list, placer, kinds_);
   std::vector<const Job*> jobs;
   std::vector<Counted> counted;
   jobs.reserve(list.size());
   counted.reserve(list.size());
-  bool by_number = placer.is_fungible();
   GpuCount held(0);
   for (const JobId id : list) {
     const Job* const job = view.find(id);
-    by_number = by_number && is_of_number_alone(*job);
+    if (!is_of_number_alone(*job)) return repack_by_place(view, list, placer, kinds_);
     const bool holds = holds_berth(job->state);
     const GpuCount gpus = holds ? job->grant.gpus() : job->spec.request.gpu.count;
     if (holds) held += gpus;
     jobs.push_back(job);
     counted.push_back({.gpus = gpus, .runs = is_running(job->state)});
   }
-  return by_number ? repack_by_number(view, jobs, counted, held, placer)
-                   : repack_by_place(view, jobs, placer);
+  return repack_by_number(view, jobs, counted, held, placer);
 }
 
 Refused waits_its_turn(JobId job, const ClusterView& view, GateWord::What what) {
@@ -206,10 +251,12 @@ bool stays_as_it_is(const Job& job, const Placement* place) {
 
 Decisions rearrange(const ClusterView& view, std::span<const JobId> list,
                     std::span<const std::optional<Placement>> places) {
-  std::vector<const Job*> jobs;
-  jobs.reserve(list.size());
-  for (const JobId id : list) jobs.push_back(view.find(id));
-  return lead_to(view, jobs, places);
+  std::vector<Wanted> wanted;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const Job* const job = view.find(list[i]);
+    if (places[i] || holds_berth(job->state)) wanted.push_back({job, i, places[i]});
+  }
+  return lead_to(view, wanted);
 }
 
 }  // namespace berth

@@ -37,7 +37,7 @@ class LevelQueues {
   }
 
   /// Moves each running job for which reached(job, level) holds to the tail of the next queue, in
-  /// order of arrival. The last queue is the last. O(jobs).
+  /// order of arrival. The last queue is the last. O(running).
   template <class Reached>
   void demote(const ClusterView& view, Reached reached);
   /// Moves each waiting job that ran before and for which patient(job) no longer holds to the tail
@@ -84,12 +84,10 @@ class LevelQueues {
 template <class Reached>
 void LevelQueues::demote(const ClusterView& view, Reached reached) {
   std::vector<std::pair<std::int64_t, JobId>> down;
-  for (std::size_t level = 0; level < last_level(); ++level) {
-    for (const JobId id : queues_[level]) {
-      const JobView job = view.job(id);
-      if (!holds_berth(job.state()) || !reached(job, level)) continue;
-      down.emplace_back(standings_.at(id).arrival, id);
-    }
+  for (const JobId id : view.running()) {
+    const Standing* const standing = standings_.find(id);
+    if (standing == nullptr || standing->level == last_level()) continue;
+    if (reached(view.job(id), standing->level)) down.emplace_back(standing->arrival, id);
   }
   std::ranges::sort(down);
   for (const auto& [arrival, id] : down) move(id, standings_.at(id).level + 1);

@@ -102,9 +102,10 @@ class TiresiasDlas final : public Policy {
 
   Decisions decide(const ClusterView& view, std::span<const Event> events) override {
     placer_->prepare(view, events);
+    repacker_.follow(view, events);
     if (queues_.update(view, events, *placer_)) advance(view);
     if (variant_.by_index && index_.is_known()) sort_by_index(view);
-    Repacked repacked = repack(view, queues_.in_order(), *placer_);
+    Repacked repacked = repacker_.repack(view, queues_.in_order(), *placer_);
     Instant wake = repacked.decisions.wake_at.value_or(kNever);
     queues_.move_back_unless(repacked.wanted, [&](JobId id, std::size_t level, bool runs) {
       if (runs ? level == queues_.last_level() : promote_milli_ == 0) return;
@@ -121,6 +122,7 @@ class TiresiasDlas final : public Policy {
   }
   Snapshot save() const override { return queues_.save(); }
   Expected<void> restore(const Snapshot& bytes) override {
+    repacker_ = {};
     return queues_.restore(bytes, "tiresias/dlas");
   }
 
@@ -167,6 +169,7 @@ class TiresiasDlas final : public Policy {
   GittinsIndex index_;
   std::unique_ptr<Placer> placer_;
   LevelQueues queues_;
+  Repacker repacker_;
 };
 
 }  // namespace
