@@ -1,5 +1,7 @@
 // State changes that inputs and decisions share: grants and releases, time and service, ends.
 #include <algorithm>
+#include <iterator>
+#include <vector>
 
 #include "core/base/assert.hpp"
 #include "core/base/limits.hpp"
@@ -150,21 +152,19 @@ void Engine::reject(Job& job, const std::string& why) {
 /// counted once: when the first of them leaves.
 void Engine::note_company(const Job& job) {
   Company& company = state_.company;
-  const auto has_company = [&](const Share& share) {
-    return state_.ledger.use().gpu(share.gpu).tenants > 1;
-  };
-  if (std::ranges::any_of(job.grant.shares, has_company)) {
-    for (const JobId id : state_.running) {
-      const Job& other = state_.jobs.at(id);
-      const auto is_shared = [&](const Share& share) {
-        return std::ranges::find(other.grant.shares, share.gpu, &Share::gpu) !=
-               other.grant.shares.end();
-      };
-      if (id == job.id || std::ranges::none_of(job.grant.shares, is_shared)) continue;
-      const Instant from = std::max(job.since, other.since);
-      const Instant to = std::min(job.ended.value_or(now_), other.ended.value_or(now_));
-      if (to > from) company.met(job.id, id, to - from);
-    }
+  std::vector<JobId> others;
+  for (const Share& share : job.grant.shares) {
+    const auto& tenants = state_.tenants[share.gpu.value()];
+    if (tenants.size() > 1) std::ranges::copy(tenants, std::back_inserter(others));
+  }
+  std::ranges::sort(others);
+  others.erase(std::ranges::unique(others).begin(), others.end());
+  for (const JobId id : others) {
+    if (id == job.id) continue;
+    const Job& other = state_.jobs.at(id);
+    const Instant from = std::max(job.since, other.since);
+    const Instant to = std::min(job.ended.value_or(now_), other.ended.value_or(now_));
+    if (to > from) company.met(job.id, id, to - from);
   }
   if (job.ending && job.outcome == Outcome::Done) {
     company.learn(job.id, job.ended.value_or(now_) - job.since);
