@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
 #include <set>
 #include <span>
@@ -80,7 +81,15 @@ class JobList {
     }
     if (gone_.empty()) return;
     std::ranges::sort(gone_);
-    std::erase_if(ids_, [&](JobId id) { return std::ranges::binary_search(gone_, id); });
+    constexpr std::size_t kFew = 4;
+    if (gone_.size() > kFew) {
+      std::erase_if(ids_, [&](JobId id) { return std::ranges::binary_search(gone_, id); });
+      return;
+    }
+    for (const JobId id : gone_) {
+      const auto found = std::ranges::find(ids_, id);
+      if (found != ids_.end()) ids_.erase(found);
+    }
   }
   void append(const ClusterView& view, JobId id, const Placer& placer) {
     const Job* const job = view.find(id);

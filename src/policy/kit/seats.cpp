@@ -46,12 +46,19 @@ bool Seating::keep(JobId job, const Ask& ask) {
 }
 
 bool Seating::hold(JobId job, Ask ask, Placement place) {
+  if (!occupy(job, ask, place)) return false;
+  ask.request.gpu.count = GpuCount(std::ssize(place.gpus));
+  seats_.push_back({.job = job, .ask = std::move(ask), .place = std::move(place)});
+  return true;
+}
+
+bool Seating::occupy(JobId job, Ask ask, const Placement& place) {
   const GpuCount gpus(std::ssize(place.gpus));
   const GpuRequest& asked = view_.job(job).request().gpu;
   if (gpus < asked.least() || gpus > asked.most()) return false;
   ask.request.gpu.count = gpus;
   if (trial_.look(place, ask, job) != Why::Fits || !tally_.allows(job, gpus)) return false;
-  add({.job = job, .ask = std::move(ask), .place = std::move(place)});
+  put(job, ask, place);
   return true;
 }
 
@@ -78,9 +85,13 @@ std::set<JobId> Seating::keep_left_alone(std::span<const JobId> jobs) {
   return kept;
 }
 
+void Seating::put(JobId job, const Ask& ask, const Placement& place) {
+  trial_.put(ask, place);
+  tally_.take(job, ask.gpus());
+}
+
 void Seating::add(Seat seat) {
-  trial_.put(seat.ask, seat.place);
-  tally_.take(seat.job, seat.ask.gpus());
+  put(seat.job, seat.ask, seat.place);
   seats_.push_back(std::move(seat));
 }
 

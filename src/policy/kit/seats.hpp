@@ -51,6 +51,8 @@ class Seating {
   /// At this place, with as many GPUs as it has. Returns: whether it is free and the user may have
   /// it.
   bool hold(JobId job, Ask ask, Placement place);
+  /// The same, but take() does not tell of it.
+  bool occupy(JobId job, Ask ask, const Placement& place);
   /// Where the job runs now. Returns: whether it runs and that place is still free.
   bool keep(JobId job, const Ask& ask);
   /// The same, though that place may take no job any more. Returns: whether it runs.
@@ -62,6 +64,7 @@ class Seating {
 
  private:
   void add(Seat seat);
+  void put(JobId job, const Ask& ask, const Placement& place);
 
   const ClusterView& view_;
   Filler filler_;

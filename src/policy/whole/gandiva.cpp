@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/id_map.hpp"
 #include "core/members.hpp"
+#include "policy/kit/ask_kinds.hpp"
 #include "policy/kit/diff.hpp"
 #include "policy/kit/job_list.hpp"
 #include "policy/kit/memory.hpp"
@@ -48,7 +50,10 @@ constexpr About kGandiva{
         "shrinks is told to save and starts again. The paper places a job by affinity to nodes "
         "with jobs of as many GPUs; here "
         "the placement does.",
-    .cost = "O(jobs) placements per event.",
+    .cost =
+        "O(running) and a few bytes for each job per event; a placement for each seat at the end "
+        "of "
+        "a turn, and where GPUs would suffice for one seat more if others moved.",
     .proof =
         "An independent restatement of turns for jobs of one GPU, and that six jobs on four GPUs "
         "each have two thirds of the time (test/paper/gandiva_test.cpp); no figure of the paper.",
@@ -86,15 +91,15 @@ class Gandiva final : public Policy {
   Decisions decide(const ClusterView& view, std::span<const Event> events) override {
     placer_->prepare(view, events);
     jobs_.update(view, events, *placer_);
-    const std::set<JobId> known(jobs_.ids().begin(), jobs_.ids().end());
-    std::erase_if(seats_, [&](const auto& seat) {
-      return !known.contains(seat.first) || !exists(seat.second, view.cluster());
-    });
+    kinds_.follow(view, events);
+    drop_seats(view);
+    left_alone_ =
+        in_order_of_queue(view, [&](JobId id) { return view.is_left_alone(view.job(id)); });
     seat_more(view);
     if (first_without_seat()) shrink(view);
     if (first_without_seat() && view.now() >= turn_end_) {
       go_to_the_tail(view);
-      seats_ = seats_anew(view);
+      set_seats(seats_anew(view));
       seat_more(view);
       turn_end_ = later(view.now(), quantum_);
     }
@@ -108,11 +113,11 @@ class Gandiva final : public Policy {
 
   std::optional<Refused> refused(JobId job, const ClusterView& view) const override {
     using What = GateWord::What;
-    return waits_its_turn(job, view, seats_.contains(job) ? What::Freed : What::Turn);
+    return waits_its_turn(job, view, has_seat(job) ? What::Freed : What::Turn);
   }
 
   Snapshot save() const override {
-    return saved(GandivaMemory{.jobs = jobs_.save(), .turn_end = turn_end_, .seats = seats_});
+    return saved(GandivaMemory{.jobs = jobs_.save(), .turn_end = turn_end_, .seats = all_seats()});
   }
 
   Expected<void> restore(const Snapshot& bytes) override {
@@ -121,11 +126,48 @@ class Gandiva final : public Policy {
     if (auto done = restore_into(memory, bytes, "gandiva", sane); !done) return done;
     if (auto done = jobs_.restore(memory.jobs); !done) return done;
     turn_end_ = memory.turn_end;
-    seats_ = std::move(memory.seats);
+    set_seats(std::move(memory.seats));
+    kinds_ = {};
+    unchecked_ = true;
     return {};
   }
 
  private:
+  // ---- Who has a seat ----
+
+  bool has_seat(JobId id) const { return seats_.find(id) != nullptr; }
+  SeatOf all_seats() const {
+    SeatOf seats;
+    seats_.for_each([&](JobId id, const Placement& place) { seats.emplace(id, place); });
+    return seats;
+  }
+  void set_seats(SeatOf seats) {
+    seats_ = {};
+    for (auto& [id, place] : seats) seats_.insert(id, std::move(place));
+  }
+  void set_seat(JobId id, Placement place) {
+    if (Placement* const known = seats_.find(id)) {
+      *known = std::move(place);
+    } else {
+      seats_.insert(id, std::move(place));
+    }
+  }
+  void take_seat(JobId id) {
+    if (has_seat(id)) seats_.erase(id);
+  }
+
+  /// Those of jobs that are gone, and of a memory that names GPUs which the cluster lacks.
+  void drop_seats(const ClusterView& view) {
+    for (const JobId id : jobs_.gone()) take_seat(id);
+    if (!std::exchange(unchecked_, false)) return;
+    SeatOf seats = all_seats();
+    const std::set<JobId> known(jobs_.ids().begin(), jobs_.ids().end());
+    std::erase_if(seats, [&](const auto& seat) {
+      return !known.contains(seat.first) || !exists(seat.second, view.cluster());
+    });
+    set_seats(std::move(seats));
+  }
+
   static SeatOf by_job(std::vector<Seat> seats) {
     SeatOf by_job;
     for (Seat& seat : seats) by_job[seat.job] = std::move(seat.place);
@@ -133,39 +175,77 @@ class Gandiva final : public Policy {
   }
 
   std::optional<JobId> first_without_seat() const {
-    const auto found =
-        std::ranges::find_if(jobs_.ids(), [&](JobId id) { return !seats_.contains(id); });
+    if (seats_.size() == jobs_.ids().size()) return std::nullopt;
+    const auto found = std::ranges::find_if(jobs_.ids(), [&](JobId id) { return !has_seat(id); });
     return found == jobs_.ids().end() ? std::nullopt : std::optional(*found);
   }
 
   /// In the order of the queue.
   std::vector<JobId> with_seats() const {
     std::vector<JobId> with;
-    std::ranges::copy_if(jobs_.ids(), std::back_inserter(with),
-                         [&](JobId id) { return seats_.contains(id); });
+    with.reserve(seats_.size());
+    for (const JobId id : jobs_.ids()) {
+      if (with.size() == seats_.size()) break;
+      if (has_seat(id)) with.push_back(id);
+    }
     return with;
   }
 
-  /// Jobs that began late in the turn stay before those that had all of it.
-  void go_to_the_tail(const ClusterView& view) {
-    std::ranges::stable_partition(jobs_.ids(), [&](JobId id) {
-      const JobView job = view.job(id);
-      return !is_running(view.find(id)->state) || view.now() - job.granted_at() < quantum_ / 2;
-    });
+  /// Those of the jobs with a berth for which this holds.
+  template <class Holds>
+  std::vector<JobId> in_order_of_queue(const ClusterView& view, Holds holds) const {
+    std::set<JobId> which;
+    for (const JobId id : view.running()) {
+      if (holds(id)) which.insert(which.end(), id);
+    }
+    std::vector<JobId> in_order;
+    if (which.empty()) return in_order;
+    std::ranges::copy_if(jobs_.ids(), std::back_inserter(in_order),
+                         [&](JobId id) { return which.contains(id); });
+    return in_order;
   }
 
-  SeatOf seats_anew(const ClusterView& view) const {
+  // ---- Turns ----
+
+  /// Jobs that began late in the turn stay before those that had all of it.
+  void go_to_the_tail(const ClusterView& view) {
+    IdMap<JobId, bool> go;
+    for (const JobId id : view.running()) {
+      const JobView job = view.job(id);
+      const bool had_it = is_running(job.state()) && view.now() - job.granted_at() >= quantum_ / 2;
+      if (had_it) go.insert(id, true);
+    }
+    std::ranges::stable_partition(jobs_.ids(), [&](JobId id) { return go.find(id) == nullptr; });
+  }
+
+  SeatOf seats_anew(const ClusterView& view) {
     Trial trial = view.trial();
     clear(trial, view);
     const Trial::Mark empty = trial.mark();
     Seating seating(view, *placer_, trial);
-    std::set<JobId> seated = seating.keep_left_alone(jobs_.ids());
-    for (const JobId id : jobs_.ids()) {
-      if (!seated.contains(id)) seating.seat(id, ask_of(view.job(id)));
-    }
+    const std::set<JobId> seated = seating.keep_left_alone(left_alone_);
+    seat_others(
+        view, seating, [&](JobId id) { return seated.contains(id); }, [](JobId) { return false; });
     std::vector<Seat> seats = seating.take();
     trial.rollback(empty);
     return by_job(with_fewest_moves(std::move(seats), Seating(view, *placer_, trial)));
+  }
+
+  /// In the order of the queue, beside those that are seated or served otherwise; a kind of ask
+  /// that has no place has none for the jobs behind either.
+  template <class IsSeated, class IsServed>
+  void seat_others(const ClusterView& view, Seating& seating, IsSeated is_seated,
+                   IsServed is_served) {
+    const bool are_alike = !view.settings().has_limits();
+    std::vector<bool> refused;
+    for (const JobId id : jobs_.ids()) {
+      if (is_seated(id)) continue;
+      const AskKinds::Kind kind = kinds_.of(id, view);
+      refused.resize(kinds_.size());
+      if (kind != AskKinds::kNone && refused[kind]) continue;
+      if (is_served(id) || seating.seat(id, ask_of(view.job(id)))) continue;
+      if (kind != AskKinds::kNone) refused[kind] = are_alike;
+    }
   }
 
   /// Jobs with seats keep them; others take what is left, in the order of the queue.
@@ -173,31 +253,37 @@ class Gandiva final : public Policy {
     Trial trial = view.trial();
     clear(trial, view);
     Seating seating(view, *placer_, trial);
-    std::set<JobId> seated = seating.keep_left_alone(jobs_.ids());
+    const std::set<JobId> left_alone = seating.keep_left_alone(left_alone_);
+    std::set<JobId> without;
     for (const JobId id : with_seats()) {
-      if (seated.contains(id)) continue;
+      if (left_alone.contains(id)) continue;
       Placement& place = seats_.at(id);
       const Job& job = *view.find(id);
-      const bool is_held = seating.hold(id, ask_of(view.job(id)), place);
+      if (seating.occupy(id, ask_of(view.job(id)), place)) continue;
       // A job on a GPU that takes no job any more stays there until its turn is over.
-      if (!is_held && is_running(job.state)) place = placement_of(job.grant);
-      if (is_held || is_running(job.state)) seated.insert(id);
+      if (is_running(job.state)) {
+        place = placement_of(job.grant);
+      } else {
+        without.insert(id);
+      }
     }
-    for (const JobId id : jobs_.ids()) {
-      if (seated.contains(id) || has_just_stopped(*view.find(id), view.now())) continue;
+    const auto is_seated = [&](JobId id) {
+      return (has_seat(id) && !without.contains(id)) || left_alone.contains(id);
+    };
+    seat_others(view, seating, is_seated, [&](JobId id) {
       // Where it runs at the end of its turn is a place that the placer may not see.
-      const Ask ask = ask_of(view.job(id));
-      if (seating.keep(id, ask) || seating.seat(id, ask)) seated.insert(id);
-    }
-    std::erase_if(seats_, [&](const auto& seat) { return !seated.contains(seat.first); });
-    for (auto& [id, place] : by_job(seating.take())) seats_[id] = place;
+      return has_just_stopped(*view.find(id), view.now()) || seating.keep(id, ask_of(view.job(id)));
+    });
+    for (const JobId id : without) take_seat(id);
+    for (Seat& seat : seating.take()) set_seat(seat.job, std::move(seat.place));
   }
 
   void seat_more(const ClusterView& view) {
     seat_beside(view);
     // What leaves may leave room enough; what came at this instant is not moved in it.
-    const bool any_leaves_or_came = std::ranges::any_of(jobs_.ids(), [&](JobId id) {
+    const bool any_leaves_or_came = std::ranges::any_of(view.running(), [&](JobId id) {
       const Job& job = *view.find(id);
+      if (!is_live(job)) return false;
       return job.state == JobState::Stopping ||
              (is_running(job.state) && view.job(id).granted_at() == view.now());
     });
@@ -212,23 +298,47 @@ class Gandiva final : public Policy {
   bool make_room(const ClusterView& view, JobId job) {
     std::vector<JobId> wanted = with_seats();
     wanted.insert(wanted.begin(), job);
-    std::ranges::stable_sort(wanted, std::greater(), [&](JobId id) { return view.job(id).gpus(); });
     Trial trial = view.trial();
     clear(trial, view);
+    if (are_too_many(view, wanted, trial)) return false;
+    std::ranges::stable_sort(wanted, std::greater(), [&](JobId id) { return view.job(id).gpus(); });
     const Trial::Mark empty = trial.mark();
     Seating seating(view, *placer_, trial);
-    std::set<JobId> seated = seating.keep_left_alone(jobs_.ids());
+    std::set<JobId> seated = seating.keep_left_alone(left_alone_);
     if (!seat_all(view, wanted, seating, seated)) return false;
-    seats_ = by_job(seating.take());
+    set_seats(by_job(seating.take()));
     trial.rollback(empty);
     Seating again(view, *placer_, trial);
-    seated = again.keep_left_alone(jobs_.ids());
+    seated = again.keep_left_alone(left_alone_);
     if (again.hold(job, ask_of(view.job(job)), seats_.at(job))) seated.insert(job);
     for (const JobId id : wanted) {
       if (!seated.contains(id) && again.keep(id, ask_of(view.job(id)))) seated.insert(id);
     }
-    if (seat_all(view, wanted, again, seated)) seats_ = by_job(again.take());
+    if (seat_all(view, wanted, again, seated)) set_seats(by_job(again.take()));
     return true;
+  }
+
+  /// True if there are too few GPUs for all, however they are placed on this empty trial: one for
+  /// each that is taken alone, and memory for the others.
+  static bool are_too_many(const ClusterView& view, std::span<const JobId> jobs,
+                           const Trial& trial) {
+    if (trial.use().admission().mode != AdmissionMode::Guarantee) return false;
+    GpuCount whole(0);
+    GpuCount alone(0);
+    std::int64_t bytes = 0;
+    for (const JobId id : jobs) {
+      const JobView job = view.job(id);
+      if (view.is_left_alone(job)) continue;  // it may have fewer than it asks for
+      const Ask ask = ask_of(job);
+      if (takes_whole(ask)) whole += ask.gpus();
+      if (ask.alone()) alone += ask.gpus();
+      if (!ask.alone()) bytes += ask.gpus().raw() * ask.request.gpu.vram.raw();
+    }
+    std::int64_t largest = 1;
+    for (const GpuSpec& gpu : view.cluster().gpus())
+      largest = std::max(largest, gpu.capacity.raw());
+    return whole > trial.use().vacant() ||
+           alone + GpuCount((bytes + largest - 1) / largest) > view.cluster().gpu_count();
   }
 
   bool seat_all(const ClusterView& view, std::span<const JobId> wanted, Seating& seating,
@@ -240,14 +350,16 @@ class Gandiva final : public Policy {
 
   /// Jobs that grew go back to what they ask for, if that gives another a seat.
   void shrink(const ClusterView& view) {
-    const SeatOf before = seats_;
-    for (auto& [id, place] : seats_) {
+    std::vector<std::pair<JobId, std::size_t>> grown;
+    seats_.for_each([&](JobId id, const Placement& place) {
       const auto asked = static_cast<std::size_t>(view.job(id).request().gpu.count.raw());
-      if (place.gpus.size() > asked) place.gpus.resize(asked);
-    }
-    if (seats_ == before) return;
+      if (place.gpus.size() > asked) grown.emplace_back(id, asked);
+    });
+    if (grown.empty()) return;
+    SeatOf before = all_seats();
+    for (const auto& [id, asked] : grown) seats_.at(id).gpus.resize(asked);
     seat_more(view);
-    if (seats_.size() <= before.size()) seats_ = before;
+    if (seats_.size() <= before.size()) set_seats(std::move(before));
   }
 
   static bool can_grow(const JobView& job, const ClusterView& view) {
@@ -266,7 +378,7 @@ class Gandiva final : public Policy {
       if (from > view.now()) {
         next = std::min(next, from);
       } else if (auto place = larger_place(job, view)) {
-        seats_[id] = std::move(*place);
+        set_seat(id, std::move(*place));
       }
     }
     return next;
@@ -287,24 +399,48 @@ class Gandiva final : public Policy {
   }
 
   Decisions carry_out(const ClusterView& view) const {
+    const std::vector<JobId> jobs = out_of_place(view);
     std::vector<std::optional<Placement>> places;
-    places.reserve(jobs_.ids().size());
-    for (const JobId id : jobs_.ids()) {
-      const auto found = seats_.find(id);
+    for (const JobId id : jobs) {
+      const Placement* const seat = seats_.find(id);
+      places.push_back(seat == nullptr ? std::nullopt : std::optional(*seat));
+    }
+    return rearrange(view, jobs, places);
+  }
+
+  /// Jobs with seats that are elsewhere or wait, and jobs without that run; in the order of the
+  /// queue.
+  std::vector<JobId> out_of_place(const ClusterView& view) const {
+    std::vector<JobId> jobs;
+    std::size_t there = 0;
+    for (const JobId id : view.running()) {
+      const Placement* const seat = seats_.find(id);
+      if (seat != nullptr) ++there;
       const Job& job = *view.find(id);
       const bool stays = is_running(job.state) && view.is_left_alone(view.job(id));
-      places.push_back(stays                   ? std::optional(placement_of(job.grant))
-                       : found == seats_.end() ? std::nullopt
-                                               : std::optional(found->second));
+      if (!stays && !stays_as_it_is(job, seat)) jobs.push_back(id);
     }
-    return rearrange(view, jobs_.ids(), places);
+    if (there < seats_.size()) {
+      seats_.for_each([&](JobId id, const Placement&) {
+        if (!holds_berth(view.find(id)->state)) jobs.push_back(id);
+      });
+    }
+    if (jobs.size() < 2) return jobs;
+    std::ranges::sort(jobs);
+    std::vector<JobId> in_order;
+    std::ranges::copy_if(jobs_.ids(), std::back_inserter(in_order),
+                         [&](JobId id) { return std::ranges::binary_search(jobs, id); });
+    return in_order;
   }
 
   Duration quantum_;
   std::unique_ptr<Placer> placer_;
-  JobList jobs_;  ///< The queue.
-  SeatOf seats_;
+  JobList jobs_;                   ///< The queue.
+  IdMap<JobId, Placement> seats_;  ///< Of jobs of the queue.
   Instant turn_end_ = kStart;
+  AskKinds kinds_;
+  std::vector<JobId> left_alone_;  ///< In this pass, in the order of the queue.
+  bool unchecked_ = false;         ///< As restored: seats may be of jobs or GPUs that are gone.
 };
 
 }  // namespace
