@@ -126,7 +126,7 @@ void Bookings::book_again(const ClusterView& view, const Placer& placer) {
     set(booking, std::nullopt);
     const JobView job = view.job(booking.job);
     if (!tally.allows(booking.job, job.gpus())) continue;
-    if (!set(booking, profile_->earliest(job, placer, kNever, old))) continue;
+    if (!set(booking, profile_->earliest(job, placer, {}, old))) continue;
     profile_->add(booking);
     tally.take(booking.job, job.gpus());
   }
@@ -137,7 +137,7 @@ void Bookings::book_new(const ClusterView& view, const Placer& placer) {
   for (const JobId job : added_) {
     Booking& booking = queue_.at(turns_.at(job));
     if (booking.is_made()) continue;
-    if (set(booking, profile_->earliest(view.job(job), placer, kNever))) profile_->add(booking);
+    if (set(booking, profile_->earliest(view.job(job), placer, {}))) profile_->add(booking);
   }
 }
 
@@ -146,9 +146,14 @@ void Bookings::move_forward(const ClusterView& view, const Placer& placer) {
   for (auto& [turn, booking] : queue_) {
     const JobView job = view.job(booking.job);
     if (booking.from <= view.now()) continue;
-    if (booking.is_made() && !profile_->may_begin_before(job, booking.from)) continue;
+    Profile::Between when{.before = booking.from};
+    if (booking.is_made()) {
+      const auto from = profile_->may_begin(job, placer, booking.from);
+      if (!from) continue;
+      when.from = *from;
+    }
     const auto lifted = profile_->lift(booking.job);
-    auto slot = profile_->earliest(job, placer, booking.from);
+    auto slot = profile_->earliest(job, placer, when);
     if (slot && lifted) profile_->leave(*lifted);
     if (slot) set(booking, std::move(slot));
     if (booking.is_made()) profile_->add(booking);

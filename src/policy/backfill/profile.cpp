@@ -46,6 +46,7 @@ GpuCount alone_on(const Grant& grant) {
 
 void Profile::look(const ClusterView& view) {
   view_ = &view;
+  hole_room_.reset();
   all_ = by_ == By::Number ? view.use().vacant() : view.cluster().gpu_count();
   if (by_ == By::Place) look_at_gpus();
   for (const Stay& stay : std::exchange(removed_, {})) leave(stay);
@@ -136,10 +137,12 @@ std::optional<Profile::Stay> Profile::lift(JobId job) {
 
 void Profile::leave(const Stay& lifted) {
   if (by_ != By::Place) return;
+  hole_room_.reset();
   holes_.note(view_->cluster(), lifted.grant, lifted.from, lifted.to);
 }
 
 void Profile::insert(Stays& stays, Stay made) {
+  hole_room_.reset();
   const Stay& stay = stays.emplace(made.job, std::move(made)).first->second;
   if (runs(stay)) {
     leaving_.insert(stay.to, &stay);
@@ -150,11 +153,14 @@ void Profile::insert(Stays& stays, Stay made) {
   if (stay.is_guess) guesses_.insert(stay.to);
   taken_.add(stay.from, stay.to, stay.gpus);
   for (const Share& share : stay.grant.shares) {
-    on_gpu_[share.gpu.value()].push_back({&stay, share.charge});
+    OnGpu& on = on_gpu_[share.gpu.value()];
+    on.tenants.push_back({&stay, share.charge});
+    on.are_known = false;
   }
 }
 
 Profile::Stay Profile::erase(Stays& stays, Stays::iterator at) {
+  hole_room_.reset();
   const Stay& stay = at->second;
   if (runs(stay)) {
     leaving_.erase(stay.to, &stay);
@@ -165,44 +171,163 @@ Profile::Stay Profile::erase(Stays& stays, Stays::iterator at) {
   if (stay.is_guess) guesses_.erase(guesses_.find(stay.to));
   taken_.add(stay.from, stay.to, GpuCount(0) - stay.gpus);
   for (const Share& share : stay.grant.shares) {
-    std::erase_if(on_gpu_[share.gpu.value()], [&](const Tenant& one) { return one.stay == &stay; });
+    OnGpu& on = on_gpu_[share.gpu.value()];
+    std::erase_if(on.tenants, [&](const Tenant& one) { return one.stay == &stay; });
+    on.are_known = false;
   }
   return std::move(stays.extract(at).mapped());
 }
 
 // ---- A walk ----------------------------------------------------------------------------------
 
-bool Profile::may_begin_before(const JobView& job, Instant before) const {
-  if (by_ != By::Place || !holes_.are_all()) return true;
-  if (job.gpus() == GpuCount(0)) return true;
+std::optional<Instant> Profile::may_begin(const JobView& job, const Placer& placer,
+                                          Instant before) const {
+  if (by_ != By::Place || !holes_.are_all() || job.gpus() == GpuCount(0)) return view_->now();
   Ask ask = ask_of(job);
   ask.planned = booked_for(job);
+  const auto own = booked_.find(job.id());
+  const Looked looked{job.id(), ask, own == booked_.end() ? nullptr : &own->second};
+  if (!may_begin_in_holes(looked, before)) return std::nullopt;
   const Instant end = later(before, ask.planned);
-  return std::ranges::any_of(holes_.list(), [&](const auto& entry) {
-    const auto& [gpu, hole] = entry;
-    if (hole.from >= end || hole.to <= view_->now()) return false;
-    if (!hole.is_own && !is_choosy(ask)) return false;
-    return may_begin_on(gpu, ask, job.id(), std::min(before, hole.to));
+  const auto on_hole = [&](GpuId gpu, const Holes::Hole& hole) -> std::optional<Instant> {
+    if (hole.from >= end || hole.to <= view_->now()) return std::nullopt;
+    if (!hole.is_own && !is_choosy(ask)) return std::nullopt;
+    return may_begin_on(gpu, looked, hole, before);
+  };
+  const bool is_gang = ask.alone() && ask.gpus() > GpuCount(1) &&
+                       view_->use().admission().mode == AdmissionMode::Guarantee;
+  std::optional<Instant> first;
+  std::vector<NodeId> nodes;
+  for (const auto& [gpu, hole] : hole_room().holes) {
+    const auto on = on_hole(gpu, hole);
+    if (!on) continue;
+    first = first ? std::min(*first, *on) : on;
+    if (!is_gang) before = *first;  // a later one does not matter
+    const NodeId node = view_->cluster().node_of(gpu);
+    if (nodes.empty() || nodes.back() != node) nodes.push_back(node);
+  }
+  if (!is_gang || !first) return first;
+  const bool on_one =
+      placer.keeps_on_node() && ask.gpus().raw() <= std::int64_t{view_->cluster().largest_node()};
+  if (!on_one) nodes.clear();
+  return may_gather(looked, {*first, before}, nodes);
+}
+
+const Profile::HoleRoom& Profile::hole_room() const {
+  if (hole_room_) return *hole_room_;
+  Instant last = view_->now();
+  for (const auto& [gpu, hole] : holes_.list()) {
+    const OnGpu& on = known_gaps(gpu);
+    if (!on.shared.empty()) last = std::max(last, on.shared.back().from);
+    if (!on.empty.empty()) last = std::max(last, on.empty.back().from);
+  }
+  const LongestGaps none(view_->now(), last);
+  HoleRoom& room = hole_room_.emplace(none, none);
+  room.holes.assign(holes_.list().begin(), holes_.list().end());
+  for (const auto& [gpu, hole] : holes_.list()) {
+    const OnGpu& on = known_gaps(gpu);
+    for (const Gap& gap : on.empty) {
+      if (gap.meets(hole.from, hole.to)) room.empty.add(gap);
+    }
+    for (const Gap& gap : on.shared) {
+      if (gap.meets(hole.from, hole.to)) room.shared.add(gap);
+    }
+  }
+  room.empty.sum();
+  room.shared.sum();
+  return room;
+}
+
+/// False if no gap of a GPU with a hole is long enough. Its own booking may end one.
+bool Profile::may_begin_in_holes(const Looked& looked, Instant before) const {
+  if (view_->use().admission().mode != AdmissionMode::Guarantee) return true;
+  const LongestGaps& longest = looked.ask.alone() ? hole_room().empty : hole_room().shared;
+  if (longest.may_have(before, looked.ask.planned)) return true;
+  if (!looked.ask.alone() || looked.own == nullptr) return false;
+  return std::ranges::any_of(looked.own->grant.shares, [&](const Share& share) {
+    const auto& gaps = known_gaps(share.gpu).empty;
+    return std::ranges::binary_search(gaps, looked.own->from, {}, &Gap::to);
   });
 }
 
-/// Whether this GPU alone can take the job for as long as it plans, from a time before this one on.
-/// Times that matter are now and when something leaves the GPU.
-bool Profile::may_begin_on(GpuId gpu, const Ask& ask, JobId job, Instant before) const {
-  const auto& tenants = on_gpu_[gpu.value()];
+/// Brings the gaps of a GPU up to date.
+const Profile::OnGpu& Profile::known_gaps(GpuId gpu) const {
+  OnGpu& on = on_gpu_[gpu.value()];
+  if (std::exchange(on.are_known, true)) return on;
+  on.empty = gaps_between(stays_on(on, Which::All, nullptr));
+  on.shared = gaps_between(stays_on(on, Which::Alone, nullptr));
+  return on;
+}
+
+std::vector<std::pair<Instant, Instant>> Profile::stays_on(const OnGpu& on, Which which,
+                                                           const Stay* except) {
+  std::vector<std::pair<Instant, Instant>> stays;
+  for (const Tenant& one : on.tenants) {
+    const bool counts = which == Which::All || one.stay->grant.sharing == Sharing::Alone;
+    if (counts && one.stay != except) stays.emplace_back(one.stay->from, one.stay->to);
+  }
+  return stays;
+}
+
+/// The gaps of a GPU for a job of this kind.
+const std::vector<Gap>& Profile::gaps(GpuId gpu, const Looked& looked,
+                                      std::vector<Gap>& scratch) const {
+  const bool is_its_own =
+      looked.own != nullptr &&
+      std::ranges::binary_search(looked.own->grant.shares, gpu, {}, &Share::gpu);
+  if (is_its_own) {
+    const Which which = looked.ask.alone() ? Which::All : Which::Alone;
+    scratch = gaps_between(stays_on(on_gpu_[gpu.value()], which, looked.own));
+    return scratch;
+  }
+  const OnGpu& on = known_gaps(gpu);
+  return looked.ask.alone() ? on.empty : on.shared;
+}
+
+/// True if the GPU takes the job while it has no tenant.
+bool Profile::may_ever_take(GpuId gpu, const Ask& ask) const {
+  GpuUse use = view_->use().gpu(gpu);
+  use.charged = Bytes(0);
+  use.milli = GpuMilli(0);
+  use.tenants = use.alone = 0;
+  return admits(view_->use().admission(), view_->cluster().gpu(gpu), use, ask);
+}
+
+/// The first time before this one from which this GPU by itself can take the job for as long as it
+/// plans, some of it in the hole.
+std::optional<Instant> Profile::may_begin_on(GpuId gpu, const Looked& looked,
+                                             const Holes::Hole& hole, Instant before) const {
+  if (view_->use().admission().mode != AdmissionMode::Guarantee) {
+    return may_begin_beside(gpu, looked, hole, before);
+  }
+  std::vector<Gap> scratch;
+  for (const Gap& gap : gaps(gpu, looked, scratch)) {
+    if (gap.from >= before) break;
+    const auto first = gap.first(view_->now(), looked.ask.planned);
+    if (!first || *first >= before || !gap.meets(hole.from, hole.to)) continue;
+    if (!may_ever_take(gpu, looked.ask)) return std::nullopt;
+    return looked.ask.alone() ? first : may_begin_beside(gpu, looked, hole, before);
+  }
+  return std::nullopt;
+}
+
+/// The same by all tenants. Times that matter are now and when something leaves the GPU.
+std::optional<Instant> Profile::may_begin_beside(GpuId gpu, const Looked& looked,
+                                                 const Holes::Hole& hole, Instant before) const {
+  const auto& tenants = on_gpu_[gpu.value()].tenants;
   const auto admits_at = [&](Instant at) {
-    if (at >= before) return false;
-    const Instant end = later(at, ask.planned);
+    const Instant end = later(at, looked.ask.planned);
+    if (at >= std::min(before, hole.to) || end <= hole.from) return false;
     GpuUse use = view_->use().gpu(gpu);
     use.charged = Bytes(0);
     use.milli = GpuMilli(0);
     use.tenants = use.alone = 0;
     const auto takes_more = [&] {
-      return admits(view_->use().admission(), view_->cluster().gpu(gpu), use, ask);
+      return admits(view_->use().admission(), view_->cluster().gpu(gpu), use, looked.ask);
     };
     return takes_more() && std::ranges::all_of(tenants, [&](const Tenant& one) {
              const auto& [stay, charge] = one;
-             if (stay->job == job || stay->to <= at || stay->from >= end) return true;
+             if (stay->job == looked.job || stay->to <= at || stay->from >= end) return true;
              use.charged += charge;
              use.milli += stay->grant.milli;
              ++use.tenants;
@@ -210,19 +335,53 @@ bool Profile::may_begin_on(GpuId gpu, const Ask& ask, JobId job, Instant before)
              return takes_more();
            });
   };
-  return admits_at(view_->now()) || std::ranges::any_of(tenants, [&](const Tenant& one) {
-           return one.stay->job != job && one.stay->to > view_->now() && admits_at(one.stay->to);
-         });
+  if (admits_at(view_->now())) return view_->now();
+  std::optional<Instant> first;
+  for (const Tenant& one : tenants) {
+    const Instant at = one.stay->to;
+    const bool matters = one.stay->job != looked.job && at > view_->now();
+    if (matters && (!first || at < *first) && admits_at(at)) first = at;
+  }
+  return first;
+}
+
+/// The first of these times from which as many GPUs of one of the nodes, or of all if none is
+/// named, can take the job as it asks for.
+std::optional<Instant> Profile::may_gather(const Looked& looked, const Between& when,
+                                           std::span<const NodeId> nodes) const {
+  const auto many = static_cast<std::size_t>(looked.ask.gpus().raw());
+  std::vector<Gap> scratch;
+  const auto add = [&](Overlap& overlap, GpuId gpu) {
+    if (!may_ever_take(gpu, looked.ask)) return;
+    for (const Gap& gap : gaps(gpu, looked, scratch)) {
+      if (gap.from >= when.before) break;
+      const auto first = gap.first(when.from, looked.ask.planned);
+      if (first && *first < when.before) overlap.add(*first, gap.last(looked.ask.planned));
+    }
+  };
+  std::optional<Instant> soonest;
+  const auto note = [&](std::optional<Instant> at) {
+    if (at) soonest = soonest ? std::min(*soonest, *at) : at;
+  };
+  for (const NodeId node : nodes) {
+    Overlap overlap;
+    for (const GpuId gpu : view_->cluster().node(node).gpu_ids()) add(overlap, gpu);
+    note(overlap.first_of(many));
+  }
+  if (!nodes.empty()) return soonest;
+  Overlap overlap;
+  for (std::uint32_t g = 0; g < on_gpu_.size(); ++g) add(overlap, GpuId(g));
+  return overlap.first_of(many);
 }
 
 // ---- A search --------------------------------------------------------------------------------
 
-std::optional<Slot> Profile::earliest(const JobView& job, const Placer& placer, Instant before,
+std::optional<Slot> Profile::earliest(const JobView& job, const Placer& placer, const Between& when,
                                       const Slot& old) {
   coming_.settle();
   leaving_.settle();
   departures_.settle();
-  return by_ == By::Number ? by_number(job, placer, before) : by_place(job, placer, before, old);
+  return by_ == By::Number ? by_number(job, placer, when.before) : by_place(job, placer, when, old);
 }
 
 std::optional<Slot> Profile::by_number(const JobView& job, const Placer& placer,
@@ -310,7 +469,7 @@ class Profile::Sweep {
 
 /// A job that needs GPUs alone need not be looked at while those that others have alone leave too
 /// few.
-std::optional<Slot> Profile::by_place(const JobView& job, const Placer& placer, Instant before,
+std::optional<Slot> Profile::by_place(const JobView& job, const Placer& placer, const Between& when,
                                       const Slot& old) {
   const Ask ask = ask_of(job);
   const Duration planned = booked_for(job);
@@ -319,10 +478,10 @@ std::optional<Slot> Profile::by_place(const JobView& job, const Placer& placer, 
   const auto worth_a_look = [&](Instant from) {
     return needs_vacant ? taken_.first_below(all_ - ask.gpus(), planned, from) : from;
   };
-  Instant at = worth_a_look(view_->now());
-  if (at >= before) return std::nullopt;
+  Instant at = worth_a_look(std::max(view_->now(), when.from));
+  if (at >= when.before) return std::nullopt;
   Sweep sweep(*this, ask, job.id());
-  while (at < before) {
+  while (at < when.before) {
     sweep.move_to(at, later(at, planned));
     if (!needs_vacant || sweep.vacant() >= ask.gpus()) {
       if (at == old.from && sweep.fits(old.place)) return old;

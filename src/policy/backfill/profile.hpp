@@ -14,6 +14,7 @@
 #include "core/base/assert.hpp"
 #include "core/trial.hpp"
 #include "core/view.hpp"
+#include "policy/backfill/gaps.hpp"
 #include "policy/backfill/holes.hpp"
 #include "policy/backfill/levels.hpp"
 #include "policy/policy.hpp"
@@ -116,20 +117,27 @@ class Profile {
   // A walk over all bookings, each of which is moved if there is an earlier time for it.
 
   void begin_walk() { holes_.begin_walk(); }
-  /// False: there is no time before that of its booking. True for all by number, and in the first
-  /// walk of all unless all were booked again. Cost: O(stays on GPUs with holes).
-  bool may_begin_before(const JobView& job, Instant before) const;
+  /// A time before which this job, which is booked from `before` on, cannot begin; nothing if it
+  /// can begin at none before that. It is now for all by number, for jobs without GPUs, and in the
+  /// first walk of all unless all were booked again. Cost: O(gaps of GPUs with holes), and of all
+  /// for a gang.
+  std::optional<Instant> may_begin(const JobView& job, const Placer& placer, Instant before) const;
   /// Takes a booking off, to look for an earlier time. Nothing if there is none.
   std::optional<Stay> lift(JobId job);
   /// There was one, so that others may have what was lifted.
   void leave(const Stay& lifted);
   void end_walk() { holes_.end_walk(); }
 
-  /// The first time before `before` from which the job can stay as long as it plans, and where. By
-  /// number the place is one that the jobs which run now will have left; by place it is `old` if
-  /// that will do, so that looking twice changes nothing whatever the placer draws. Cost: O(stays),
-  /// and a placement for each departure at which there are GPUs enough.
-  std::optional<Slot> earliest(const JobView& job, const Placer& placer, Instant before,
+  /// When a job is looked for a place.
+  struct Between {
+    Instant from = Instant::min();  ///< It cannot begin sooner, in the past or not.
+    Instant before = kNever;
+  };
+  /// The first of these times from which the job can stay as long as it plans, and where. By number
+  /// the place is one that the jobs which run now will have left; by place it is `old` if that will
+  /// do, so that looking twice changes nothing whatever the placer draws. Cost: O(stays), and a
+  /// placement for each departure at which there are GPUs enough.
+  std::optional<Slot> earliest(const JobView& job, const Placer& placer, const Between& when,
                                const Slot& old = {});
 
   /// From then on, times rest on guesses.
@@ -144,11 +152,46 @@ class Profile {
   Stay stay_of(const JobView& running) const;
   GpuCount left_by(const Grant& grant) const;
   void look_at_gpus();
-  bool may_begin_on(GpuId gpu, const Ask& ask, JobId job, Instant before) const;
+  struct Tenant {
+    const Stay* stay;
+    Bytes charge;
+  };
+  struct OnGpu {
+    std::vector<Tenant> tenants = {};  ///< Of running jobs and of bookings.
+    bool are_known = false;            ///< The gaps,
+    std::vector<Gap> empty = {};       ///< of all tenants,
+    std::vector<Gap> shared = {};      ///< and of those that are alone.
+  };
+  /// A job that is looked at, and its own booking, which is not in its way.
+  struct Looked {
+    JobId job;
+    const Ask& ask;
+    const Stay* own;
+  };
+  const std::vector<Gap>& gaps(GpuId gpu, const Looked& looked, std::vector<Gap>& scratch) const;
+  std::optional<Instant> may_begin_on(GpuId gpu, const Looked& looked, const Holes::Hole& hole,
+                                      Instant before) const;
+  std::optional<Instant> may_begin_beside(GpuId gpu, const Looked& looked, const Holes::Hole& hole,
+                                          Instant before) const;
+  std::optional<Instant> may_gather(const Looked& looked, const Between& when,
+                                    std::span<const NodeId> nodes) const;
+  enum class Which : std::uint8_t { All, Alone };
+  static std::vector<std::pair<Instant, Instant>> stays_on(const OnGpu& on, Which which,
+                                                           const Stay* except);
+  const OnGpu& known_gaps(GpuId gpu) const;
+  /// What holes there are, flat, and how long the gaps of their GPUs are.
+  struct HoleRoom {
+    LongestGaps empty;
+    LongestGaps shared;
+    std::vector<std::pair<GpuId, Holes::Hole>> holes = {};
+  };
+  const HoleRoom& hole_room() const;
+  bool may_begin_in_holes(const Looked& looked, Instant before) const;
+  bool may_ever_take(GpuId gpu, const Ask& ask) const;
   void insert(Stays& stays, Stay stay);
   Stay erase(Stays& stays, Stays::iterator at);
   std::optional<Slot> by_number(const JobView& job, const Placer& placer, Instant before) const;
-  std::optional<Slot> by_place(const JobView& job, const Placer& placer, Instant before,
+  std::optional<Slot> by_place(const JobView& job, const Placer& placer, const Between& when,
                                const Slot& old);
   std::optional<Placement> free_of_running(const JobView& job, const Placer& placer,
                                            Instant at) const;
@@ -164,19 +207,16 @@ class Profile {
     auto operator<=>(const Coming&) const = default;
   };
   ByTime<Coming> coming_;
-  ByTime<const Stay*> leaving_;  ///< Running jobs, by when they leave.
-  ByTime<JobId> departures_;     ///< Of both.
-  struct Tenant {
-    const Stay* stay;
-    Bytes charge;
-  };
-  std::vector<std::vector<Tenant>> on_gpu_;  ///< Of both, by place.
-  Levels taken_;                             ///< GPUs that no other job can have.
-  std::multiset<Instant> guesses_;           ///< When jobs without a plan are assumed to leave.
-  GpuCount all_{0};                          ///< GPUs there will be once no job runs.
-  std::vector<GpuUse> gpus_;  ///< By place: as they were when they were last looked at.
+  ByTime<const Stay*> leaving_;        ///< Running jobs, by when they leave.
+  ByTime<JobId> departures_;           ///< Of both.
+  mutable std::vector<OnGpu> on_gpu_;  ///< By place.
+  Levels taken_;                       ///< GPUs that no other job can have.
+  std::multiset<Instant> guesses_;     ///< When jobs without a plan are assumed to leave.
+  GpuCount all_{0};                    ///< GPUs there will be once no job runs.
+  std::vector<GpuUse> gpus_;           ///< By place: as they were when they were last looked at.
   Holes holes_;
-  std::vector<Stay> removed_;  ///< Not noted there yet.
+  mutable std::optional<HoleRoom> hole_room_;  ///< Until stays or holes change.
+  std::vector<Stay> removed_;                  ///< Not noted there yet.
 };
 
 }  // namespace berth
