@@ -1,0 +1,119 @@
+// A bed for decisions: a cluster that is full, a queue, and steps in each of which one job ends and
+// another arrives. What decide_bench.cpp times and bench/growth counts the instructions of.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <ctime>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/base/rng.hpp"
+#include "engine/engine.hpp"
+#include "policy/registry.hpp"
+
+namespace berth {
+
+/// What a row is of.
+struct Size {
+  std::int64_t waiting;
+  std::int64_t gpus = 1000;
+  std::int64_t users = 20;
+};
+
+inline Cluster full_cluster_of(std::int64_t gpus) {
+  constexpr std::int64_t kGpusOfSwitch = 200;
+  Cluster cluster;
+  for (std::int64_t at = 0; at < gpus; at += 8) {
+    if (at % kGpusOfSwitch == 0) cluster.add_switch();
+    cluster.add_node({.name = "n", .gpus = 8, .vram = Bytes(std::int64_t{80} << 30)});
+  }
+  return cluster;
+}
+
+inline double processor_seconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+/// Half whole GPUs in gangs of 1 to 32, half 4 to 60 GiB of one or two GPUs.
+inline JobSpec random_spec(Rng& rng, std::int64_t users) {
+  JobSpec spec{.user = UserId(static_cast<std::uint32_t>(rng.between(1, users)))};
+  GpuRequest& gpu = spec.request.gpu;
+  if (rng.one_in(2)) {
+    gpu.count = GpuCount(std::int64_t{1} << rng.between(0, 5));
+    gpu.sharing = Sharing::Alone;
+  } else {
+    gpu.count = GpuCount(rng.between(1, 2));
+    gpu.vram = Bytes(rng.between(1, 15) * (std::int64_t{4} << 30));
+  }
+  spec.estimate = minutes(rng.between(5, 3000));
+  return spec;
+}
+
+/// An engine with its cluster full and so many jobs waiting, and a shell that answers at once.
+class Bed {
+ public:
+  Bed(const std::string& policy, const std::string& place, const Size& size)
+      : engine_(full_cluster_of(size.gpus), {}, *make_policy(policy, place)), users_(size.users) {
+    while (queued() < size.waiting) {
+      std::vector<Input> arrivals;
+      for (int i = 0; i < 1000; ++i) arrivals.push_back(arrival());
+      step(std::move(arrivals));
+    }
+  }
+
+  /// Returns: how long the step took that ends one random running job and brings one new job.
+  double turn() {
+    now_ += seconds(1);
+    std::vector<Input> inputs;
+    const auto running = engine_.view().running();
+    const JobId id = running[static_cast<std::size_t>(rng_.between(0, std::ssize(running) - 1))];
+    const Attempt attempt = engine_.view().find(id)->attempt;
+    inputs.push_back(Exited{.job = id, .attempt = attempt});
+    inputs.push_back(Released{id, attempt});
+    inputs.push_back(arrival());
+    return step(std::move(inputs));
+  }
+
+  /// Returns: how long the step took that brings one new job.
+  double arrive() {
+    now_ += seconds(1);
+    return step({arrival()});
+  }
+
+ private:
+  std::int64_t queued() const {
+    return static_cast<std::int64_t>(engine_.view().job_count() - engine_.view().running().size());
+  }
+
+  Input arrival() { return Submitted{.job = JobId(++last_), .spec = random_spec(rng_, users_)}; }
+
+  double step(std::vector<Input> inputs) {
+    double first = 0;
+    while (!inputs.empty()) {
+      const double from = processor_seconds();
+      const Effects& effects = engine_.step(now_, inputs);
+      first = std::max(first, processor_seconds() - from);
+      inputs.clear();
+      for (const Effect& effect : effects.list) {
+        if (const auto* stop = std::get_if<Stop>(&effect)) {
+          inputs.push_back(Released{stop->job, stop->attempt});
+        }
+      }
+    }
+    return first;
+  }
+
+  Engine engine_;
+  std::int64_t users_;
+  Rng rng_{11};
+  std::uint64_t last_ = 0;
+  Instant now_ = kStart;
+};
+
+}  // namespace berth
