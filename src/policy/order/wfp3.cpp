@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/limits.hpp"
 #include "core/base/wide.hpp"
 #include "policy/policies.hpp"
 
@@ -32,7 +33,7 @@ constexpr About kWfp3{
 
 namespace {
 
-/// 1024 times the cube root, rounded down.
+/// 1024 times the cube root, rounded down; 1024 for 0.
 std::int64_t cube_root_1024(std::int64_t number) {
   const Wide cube = Wide{std::max<std::int64_t>(1, number)} << 30;
   std::int64_t root = 0;
@@ -45,7 +46,11 @@ std::int64_t cube_root_1024(std::int64_t number) {
 
 class Wfp3 final : public Order {
  public:
-  explicit Wfp3(Duration period) : period_(period) {}
+  explicit Wfp3(Duration period) : period_(period) {
+    for (std::size_t gpus = 0; gpus < roots_.size(); ++gpus) {
+      roots_[gpus] = cube_root_1024(static_cast<std::int64_t>(gpus));
+    }
+  }
 
   DependsOn depends_on() const override { return DependsOn::Lane; }
 
@@ -65,7 +70,7 @@ class Wfp3 final : public Order {
   Rank lane_rank(const JobView& job, const ClusterView& view) const override {
     if (requested(job) == kForever) return {.minor = micros(job.in_line_since())};
     const Wide waited = Wide{micros(view.now() - job.in_line_since())} << 20;
-    const Wide root = waited * cube_root_1024(job.gpus().raw()) / micros(requested(job));
+    const Wide root = waited * root_of(job.gpus()) / micros(requested(job));
     constexpr Wide kMost = std::int64_t{1} << 62;
     return {.major = -static_cast<std::int64_t>(std::min(root, kMost)),
             .minor = micros(job.in_line_since())};
@@ -77,7 +82,14 @@ class Wfp3 final : public Order {
     return std::max(limit == kForever ? job.estimate() : limit, Duration(1));
   }
 
+  /// Asked for every lane in every pass.
+  std::int64_t root_of(GpuCount gpus) const {
+    const auto count = static_cast<std::size_t>(gpus.raw());
+    return count < roots_.size() ? roots_[count] : cube_root_1024(gpus.raw());
+  }
+
   Duration period_;
+  std::array<std::int64_t, 129> roots_{};  ///< Of the numbers of GPUs that most jobs ask for.
 };
 
 }  // namespace
