@@ -462,9 +462,14 @@ Json policy_check(const Daemon& daemon) {
   const std::string name = daemon.options().rules.policy +
                            (because.empty() ? "" : " (auto, as " + because + ")") +
                            " with placement " + daemon.options().rules.place;
-  if (dropped == 0) return check("policy", "ok", name);
-  return check("policy", "fail",
-               name + ": " + std::to_string(dropped) + " decisions were not valid and dropped");
+  if (dropped > 0) {
+    return check("policy", "fail",
+                 name + ": " + std::to_string(dropped) + " decisions were not valid and dropped");
+  }
+  const ClusterView view = daemon.keeper().engine().view();
+  const std::string slow =
+      slow_turns_text(daemon.turns(), view.job_count() - view.running().size());
+  return check("policy", slow.empty() ? "ok" : "warn", slow.empty() ? name : name + ": " + slow);
 }
 
 Json disk_check(const Daemon& daemon) {
@@ -507,6 +512,16 @@ Json ShimSite::examine(const Daemon& daemon) const {
           configuration(daemon),
           clock(daemon),
           aside(daemon)};
+}
+
+std::string slow_turns_text(const Loop::Turns& turns, std::size_t waiting) {
+  constexpr std::int64_t kMany = 20;  // a start and a large request may take long as well
+  if (turns.long_ones < kMany) return "";
+  const auto in_ms = [](Duration time) { return std::to_string(micros(time) / 1000) + " ms"; };
+  return std::to_string(turns.long_ones) + " turns took more than " + in_ms(Loop::kLongTurn) +
+         " of a processor, the longest " + in_ms(turns.work) + ", and requests waited meanwhile; " +
+         std::to_string(waiting) +
+         " jobs wait now; `berth policies NAME` says what a decision of a policy costs";
 }
 
 Json examine(const Daemon& daemon) { return {{"checks", daemon.site().examine(daemon)}}; }

@@ -1,8 +1,12 @@
 // The report of what this daemon enforces on this machine and what it cannot.
 #pragma once
 
+#include <cstddef>
+#include <string>
+
 #include "daemon/daemon.hpp"
 #include "daemon/loop/json_text.hpp"
+#include "daemon/loop/loop.hpp"
 
 namespace berth::daemon {
 
@@ -13,5 +17,7 @@ Json examine(const Daemon& daemon);
 
 Json policy_check(const Daemon& daemon);
 Json disk_check(const Daemon& daemon);
+/// That many turns were long, and how many jobs wait; "" if few were.
+std::string slow_turns_text(const Loop::Turns& turns, std::size_t waiting);
 
 }  // namespace berth::daemon
