@@ -36,11 +36,11 @@ TEST(Native, WarnsOfColumnsThatItDoesNotReadAndOfMemoryThatIsNoBytes) {
       "job,submit_seconds,duration_seconds,gpus,vram,time_limit,prioritiy,note,vram_bytes\n"
       "a,0,1,1,8,60,1,x,8\n");
   ASSERT_TRUE(trace) << trace.error().message;
-  EXPECT_THAT(
-      trace->warnings,
-      ElementsAre("columns that are not read: vram (vram_gib?), time_limit, prioritiy (priority?), note",
-                  "column 'vram_bytes': the largest is 8, and it is bytes that are read, "
-                  "not MiB or GiB (vram_gib)"));
+  EXPECT_THAT(trace->warnings,
+              ElementsAre("columns that are not read: vram (vram_gib?), time_limit, "
+                          "prioritiy (priority?), note",
+                          "column 'vram_bytes': the largest is 8, and it is bytes that are read, "
+                          "not MiB or GiB (vram_gib)"));
   EXPECT_TRUE(native(std::string(kShort) + "a,0,1,1\n")->warnings.empty());
 }
 
