@@ -128,6 +128,9 @@ TEST(CliErrors, AnUnknownOptionIsNamedWithItsVerb) {
             "berth: --param: is an option of berth submit alone\n");
   EXPECT_EQ(berth({"gpus", "extra"}).err,
             "berth: extra: one word too many for berth gpus; see berth gpus --help\n");
+  EXPECT_EQ(berth({"sim", "jobs.csv"}).err,
+            "berth: jobs.csv: one word too many for berth sim; a trace is named by --trace "
+            "jobs.csv; see berth sim --help\n");
   EXPECT_EQ(berth({"show"}).err,
             "berth: no job is named; give a number, a range, a name such as 'train-*', or "
             "-u USER for all of theirs\n");

@@ -20,6 +20,7 @@ using test::Ran;
 using test::ScratchFolder;
 using testing::AllOf;
 using testing::ContainsRegex;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
@@ -477,6 +478,16 @@ TEST_F(Sim, NamesTheFirstFewOfManyThatAreRejectedInOneLine) {
   const std::string why = ": asks 5 GPUs, the cluster has 4";
   EXPECT_EQ(ran.err, "berth: 10 of 13 jobs are rejected, they can never start here: job 70" + why +
                          "; job 71" + why + "; job 72" + why + "; ...\n");
+}
+
+/// Who writes 4x8 has not said how large the GPUs are.
+TEST_F(Sim, SaysHowLargeTheGpusOfAShapeAreWhereJobsAskForMore) {
+  const std::string trace =
+      scratch_.write("t.csv", "job,submit_seconds,duration_seconds,gpus,vram_gib\na,0,10,1,40\n");
+  EXPECT_THAT(
+      sim({"--trace", trace, "--cluster", "1x2"}).err,
+      EndsWith("berth: the GPUs of --cluster 1x2 have 24 GiB; 1x2x80G has GPUs of 80 GiB\n"));
+  EXPECT_EQ(sim({"--trace", trace, "--cluster", "1x2x80G"}).err, "");
 }
 
 TEST_F(Sim, AShapeHasNoTypesAndJobsThatNameSomeRunOnIt) {
