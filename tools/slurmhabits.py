@@ -9,6 +9,7 @@ GPU held over time, who saw no GPU or too many, and what ran twice or never.
 import collections
 import os
 import random
+import re
 import subprocess
 import tempfile
 import time
@@ -359,9 +360,73 @@ def too_much(bed, draw, key):
     bed.refuses("say 10G or 10M", *tool, "--vram=10", bed.native, "none", "0")
 
 
+SAYINGS = ["--vram=%d480M", "--vram=%dGB", "--vram=%dgib", "--comment=VRAM=%dG", "--comment=mine, vram=%dG; his",
+           "--comment=vram: %dG", "--comment=vram = %dG class=CS101", "--gres=none --vram=%dG",
+           "--vram=1G --comment=vram=70G --vram=%dG"]
+
+
+def as_people_say(bed, draw, key):
+    """20 GiB in words that people find; a job says it with a GPU and 20 shards."""
+    saying = draw.choice(SAYINGS)
+    gib = 20 if "480M" in saying else draw.choice(SIZES)
+    bed.expect(key, gib, 1)
+    bed.sbatch(*re.split(r" (?=--)", saying % gib), bed.batch_of(
+        [f'[ "$SLURM_SHARDS_ON_NODE" -eq {gib} ] || exit 1', f"srun {bed.native} {key} 0.2"]))
+
+
+def no_gpu_in_words(bed, draw, key):
+    """As sites tell people to ask for none; other words in a comment are theirs."""
+    words = draw.choice(["--gpus=0", "--gres=gpu:0", "--gres=none", "--gres=shard:0", "--comment=gpus=all class=CS101",
+                         "--comment=the vram: of others"])
+    bed.expect(key, 0, 0)
+    bed.sbatch(words, bed.native, key, "0.2")
+
+
+def none_for_a_step(bed, draw, key):
+    """A step that is to have no GPU of the job's, one that has it, and one that asks for too many."""
+    gib = draw.choice(SIZES)
+    bed.expect(key + "without", 0, 0)
+    bed.expect(key + "with", gib, 1)
+    none = draw.choice(["--gpus=0", "--gres=gpu:0", "--gres=none"])
+    many = draw.choice(["--gpus=2", "--gres=gpu:2"])
+    bed.sbatch(f"--vram={gib}G", bed.batch_of([
+        f"srun {none} {bed.native} {key}without 0.1 || exit 1", f"srun {bed.native} {key}with 0.1 || exit 1",
+        f"srun {many} true 2>&1 | grep -q 'asks 2 GPUs, the job has memory on 1'"]))
+
+
+def components(bed, draw, key):
+    """Of a job: Slurm hands the word of one on to the next, so that only other sizes can be told."""
+    some, other = draw.sample(SIZES, 2)
+    bed.expect(key + "a", some, 1)
+    bed.expect(key + "b", other, 1, ranks=(1,))
+    words = draw.choice(["--vram=%dG", "--gres=shard:%d"])
+    bed.begin("srun", words % some, bed.native, key + "a", "0.2", ":",
+              words % other, bed.native, key + "b", "0.2")
+    bed.refuses("to the job's next component, too", *draw.choice([["sbatch"], ["salloc"]]), "--hold",
+                f"--vram={some}G", ":", draw.choice(["-n1", f"--vram={some}G"]), bed.native)
+    bed.refuses("to the job's next component, too", "sbatch", "--hold", bed.batch_of(
+        [f"#SBATCH --vram={some}G", "#SBATCH hetjob", f"#SBATCH --vram={other}G", "true"]))
+
+
+def cannot_be(bed, draw, key):
+    """With GPU memory, each in a sentence of its own."""
+    del key
+    tool = draw.choice([["sbatch"], ["srun"], ["salloc"]])
+    for words, why in [
+            (["--gpus=0"], "is GPU memory of no GPU"), (["--gres=gpu:0"], "is GPU memory of no GPU"),
+            (["--gpus=1", "--ntasks-per-gpu=2"], "say --ntasks"), (["--gpus=1", "--gpu-freq=low"], "keeps its clock"),
+            (["--gpus=a100:1"], "shards have no such type"), (["--partition=nowhere"], "nvalid partition")]:
+        bed.refuses(why, *tool, "--vram=10G", *words, bed.native, "none", "0")
+    bed.refuses("is not a size such as 10G", *tool, "--vram=0", bed.native, "none", "0")
+    bed.refuses("ask once for shards", *tool, "--gres=shard:20,shard:30", bed.native, "none", "0")
+    bed.refuses("a size has a unit", *tool, "--comment=vram=20", bed.native, "none", "0")
+    bed.refuses("a GPU has 80 GiB at most", *tool, "--gres=shard:2K", bed.native, "none", "0")
+
+
 HABITS = [batch, array, no_gpu, whole, several_for_a_task, a_gpu_for_each_task, two_nodes, two_by_two,
           steps, alone_by_srun, interactive, all_host_memory, submitit, snakemake, in_a_place,
-          alone_on_a_node, after_another, changed, from_within, per_gpu, too_much]
+          alone_on_a_node, after_another, changed, from_within, per_gpu, too_much, as_people_say, no_gpu_in_words,
+          none_for_a_step, components, cannot_be]
 
 
 def native(seed, count):

@@ -5,7 +5,7 @@
 -- Users say what they need by berth's SPANK plugin, sbatch --vram=20G job.sh, or by words in
 -- --comment, sbatch --comment="vram=20G" job.sh:
 --   vram=SIZE     GPU memory on each GPU; without it a job gets whole GPUs, if it asks for GPUs
---   gpus=N        as --gpus=N
+--   gpus=N        as --gpus=N, beside vram=SIZE
 --   class=WORD    short, medium, long or service
 --
 -- Slurm schedules: vram=20G becomes 20 shards of 1 GiB, or whole GPUs where Slurm has no way to
@@ -32,12 +32,13 @@ local function size_of(text)
   return size
 end
 
--- By name, of a comment.
+-- By name, of a comment: `vram=20G`, as people write it.
 local function words_in(comment)
   local words = {}
-  for word in (comment or ""):gmatch("%S+") do
+  local text = (comment or ""):gsub("([Vv][Rr][Aa][Mm])%s*[=:]%s*(%d)", "%1=%2")
+  for word in text:gmatch("[^%s,;]+") do
     local key, value = word:match("^(%a+)=(%S+)$")
-    if key ~= nil then words[key] = value end
+    if key ~= nil then words[key:lower()] = value end
   end
   return words
 end
@@ -52,20 +53,29 @@ local function words_of(job)
   return words
 end
 
--- The parts of a request for generic resources, as `gres:gpu:a100:2,gres/shard=20`.
+local thousands = { [""] = 1, k = 1024, m = 1024 ^ 2, g = 1024 ^ 3, t = 1024 ^ 4 }
+
+-- Of a generic resource: 1024 is 1K, too. nil where it is a type.
+local function count_of(text)
+  local number, unit = text:match("^(%d+)([KMGTkmgt]?)$")
+  return number and tonumber(number) * thousands[unit:lower()]
+end
+
+-- The parts of a request for generic resources, as `gres:gpu:a100:2,gres/shard=20`; `none` has
+-- none.
 local function parts_of(text)
   local parts = {}
   for word in (text:gsub("%b()", "")):gmatch("[^,]+") do
     local fields = {}
     for field in (word:gsub("^gres[:/]", "")):gmatch("[^:=]+") do fields[#fields + 1] = field end
     local part = { text = word, name = fields[1], count = 1 }
-    local count = tonumber(fields[#fields])
-    if count ~= nil and #fields > 1 then
+    local count = #fields > 1 and count_of(fields[#fields])
+    if count then
       part.count = count
       fields[#fields] = nil
     end
     part.kind = fields[2]
-    parts[#parts + 1] = part
+    if word ~= "none" and part.name ~= "none" then parts[#parts + 1] = part end
   end
   return parts
 end
@@ -147,13 +157,15 @@ end
 -- ---- What a job gets ----------------------------------------------------------------------------
 
 -- A job's request in one form, of either side: `texts` has what it asks per node, job, task and
--- socket.
+-- socket. `gpu:0` asks for none.
 local function ask_of(texts, vram, shape)
   local ask = { vram = vram, gpus = {}, others = {}, tasks = shape.tasks, nodes = shape.nodes,
     has_nodes = shape.has_nodes }
   for per, text in pairs(texts) do
     for _, part in ipairs(is_said(text) and parts_of(text) or {}) do
-      if part.name == "gpu" then
+      if (part.name == "gpu" or part.name == "shard") and part.count == 0 then
+        ask.none = part.text
+      elseif part.name == "gpu" then
         ask.gpus[per] = (ask.gpus[per] or 0) + part.count
         ask.kind = part.kind or ask.kind
       elseif part.name == "shard" then
@@ -201,6 +213,9 @@ local function plan(ask)
     return whole(ask)
   end
   local word = ask.vram and "--vram=" .. ask.vram .. "G" or "--gres=shard:" .. ask.shards
+  if ask.none and ask.total == nil and ask.gpus.socket == nil then
+    return nil, word .. ": is GPU memory of no GPU (" .. ask.none .. "); leave one of them out"
+  end
   local why = too_large(ask, size)
   if why ~= nil then return nil, word .. ": " .. why end
   local all = cluster()
@@ -209,7 +224,7 @@ local function plan(ask)
       .. " model by --constraint"
   end
   if ask.several and ask.vram == nil then
-    if not all.by_task then return {} end
+    if not all.by_task then return nil, "--gres: ask once for shards; they are of one GPU" end
     return nil, "--gres: ask once for shards; --ntasks=N --gpus-per-task=1 --vram=SIZE asks for"
       .. " N GPUs"
   end
@@ -236,6 +251,12 @@ local function plan(ask)
     said = said .. "--ntasks=" .. (ask.total or 2) .. " --gpus-per-task=1 would share them"
   end
   return whole(ask, said)
+end
+
+-- What Slurm does not do with shards; it says no more than "Invalid generic resource".
+local function only_of_gpus(tasks_per_gpu, has_clock)
+  if tasks_per_gpu then return "--ntasks-per-gpu: where GPUs have shards, say --ntasks" end
+  if has_clock then return "--gpu-freq: a GPU that has shards keeps its clock" end
 end
 
 local function shard_text(get)
@@ -331,21 +352,24 @@ local function put_whole(job, ask, get)
   end
 end
 
--- A job that asks for no GPU gets none.
+local function cannot_share(job)
+  return only_of_gpus(number(job.ntasks_per_tres), is_said(job.tres_freq))
+end
+
+-- A job that asks for no GPU gets none. Other words than vram in its comment may be anybody's.
 local function submit_native(job)
   local words = words_of(job)
-  if words.class ~= nil and not classes[words.class] then
-    return refuse("class=" .. words.class .. ": short, medium, long or service")
-  end
   local vram, why
   if words.vram ~= nil then
     vram, why = size_of(words.vram)
     if vram == nil then return refuse("vram=" .. words.vram .. ": " .. why) end
   end
   local ask = ask_of(texts_of(job), vram, shape_of(job))
-  if words.gpus ~= nil and ask.total == nil then
-    local gpus = tonumber(words.gpus)
-    if gpus == nil then return refuse("gpus=" .. words.gpus .. ": is no number") end
+  if words.gpus ~= nil and vram ~= nil and ask.total == nil then
+    local gpus = tonumber(words.gpus:match("^%d+$"))
+    if gpus == nil or gpus == 0 then
+      return refuse("gpus=" .. words.gpus .. ": is no number of GPUs from 1 on")
+    end
     ask.gpus.job, ask.total = gpus, gpus
     job.tres_per_job = slash .. "gpu:" .. gpus
   end
@@ -353,6 +377,8 @@ local function submit_native(job)
   get, why = plan(ask)
   if get == nil then return refuse(why) end
   if get.shards ~= nil then
+    why = cannot_share(job)
+    if why ~= nil then return refuse(why) end
     put_shards(job, ask, get)
   elseif get.whole then
     put_whole(job, ask, get)
@@ -625,13 +651,32 @@ local function put_options(options, ask, get)
   end
 end
 
+local vram_before = nil -- what --vram said of the component before, in a job of several
+
+-- Slurm hands what one component says by --vram on to the next, even in place of an #SBATCH line
+-- there. Only a size that differs was surely said of this one.
+local function is_from_before(options, offset)
+  local found, said = pcall(function() return options["spank"]["berth"]["vram"] end)
+  said = found and is_said(said) and said or nil
+  local is_same = offset > 0 and said ~= nil and said == vram_before
+  vram_before = said
+  return is_same
+end
+
 -- Both return why the command is refused, if it is.
-local function filter_job(options)
+local function filter_job(options, offset)
   if is_for_held(options) then return end
+  if is_from_before(options, offset) then
+    return "--vram=" .. vram_before .. ": Slurm gives it to the job's next component, too; for each"
+      .. " component with GPU memory say --gres=shard:GIB"
+  end
   local ask = ask_of(texts_of_options(options), vram_of_options(options), shape_of_options(options))
   local get = plan(ask) or {}
   if get.shards ~= nil then
-    local why = cannot_clear(options)
+    local per_gpu = tonumber(options["ntasks-per-gpu"]) or 0 -- -1 where it was not said
+    local why = only_of_gpus(per_gpu > 0 and per_gpu < 65534, option(options, "gpu-freq"))
+    if why ~= nil then return why end
+    why = cannot_clear(options)
     if why ~= nil and options["type"] ~= "sbatch" then return why end
     if why == nil then put_options(options, ask, get) end -- else the controller and the plugin do
   elseif get.whole and ask.shards ~= nil then
@@ -661,12 +706,21 @@ local function filter_step(options)
   local texts = texts_of_options(options)
   if not (texts.task or ""):match("gpu") then texts.task = nil end -- the job's, by the environment
   local ask = ask_of(texts, nil, { tasks = 1, nodes = 1 })
-  if ask.total == nil and ask.gpus.socket == nil or ask.gpus.node and ask.shards then return end
+  if ask.total == nil and ask.gpus.socket == nil and ask.none == nil
+    or ask.gpus.node and ask.shards then return end
   local each, there = shards_of_job()
   if each == nil and there == nil then return end
   local why = cannot_clear(options)
   if why ~= nil then return why end
+  local most = tonumber(os.getenv(each and "SLURM_NTASKS" or "SLURM_JOB_NUM_NODES") or "")
+  if most ~= nil and (ask.gpus.job or 0) > most or each == nil and (ask.gpus.node or 0) > 1 then
+    return "asks " .. ask.total .. " GPUs, the job has memory on " .. (most or 1)
+  end
   clear(options)
+  if ask.total == nil and ask.gpus.socket == nil then
+    options["gres"] = "none"
+    return
+  end
   if each ~= nil then
     options["tres-per-task"] = "gres/" .. each
   else
@@ -700,7 +754,7 @@ function slurm_cli_setup_defaults(options, early) return slurm.SUCCESS end
 
 function slurm_cli_pre_submit(options, offset)
   local is_step = options["type"] == "srun" and os.getenv("SLURM_JOB_ID") ~= nil
-  local why = (is_step and filter_step or filter_job)(options)
+  local why = (is_step and filter_step or filter_job)(options, offset)
   if why == nil then return slurm.SUCCESS end
   io.stderr:write(options["type"], ": error: berth: ", why, "\n")
   return slurm.ERROR
