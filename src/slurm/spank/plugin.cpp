@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -94,13 +95,23 @@ void forget_outer_job() {
   }
 }
 
-/// `shard:20` of each task, where a job that may have several GPUs has one for each task.
-std::string shards_of_task(spank_t spank) {
+/// Of each GPU: a job that has shards of several has as many of each. Nothing where it has none.
+std::optional<std::uint32_t> shards_of_gpu(spank_t spank) {
   const auto shards =
       berth::slurm::number_of<std::uint32_t>(variable(spank, "SLURM_SHARDS_ON_NODE"));
   const auto gpus = berth::slurm::number_of<std::uint32_t>(variable(spank, "SLURM_GPUS_ON_NODE"));
-  if (!shards || !gpus || *gpus == 0) return "";
-  return "shard:" + std::to_string(*shards / *gpus);
+  if (!shards || !gpus || *gpus == 0) return std::nullopt;
+  return *shards / *gpus;
+}
+
+/// What a task may use of each GPU. The shards that the job has count, and not a word of the step,
+/// nor one from before `scontrol update`; the word has more digits. Nothing where GPUs are whole.
+std::optional<Bytes> vram_of_gpu(spank_t spank) {
+  std::optional<Bytes> said;
+  if (const auto size = berth::parse_size(asked.vram)) said = *size;
+  const auto shards = shards_of_gpu(spank);
+  if (!shards || (said && berth::slurm::shards_of(*said) == *shards)) return said;
+  return Bytes(*shards * berth::slurm::kShard);
 }
 
 /// Of a batch script. What sbatch's options were, each srun in it takes for its own.
@@ -116,9 +127,11 @@ void forget_asked_gpus(spank_t spank) {
     spank_unsetenv(spank, name);
   }
   // Of 24.11. They may name shards, which the job has, though since `scontrol update` maybe others.
-  const std::string each = shards_of_task(spank);
+  const auto each = shards_of_gpu(spank);
   const bool has_shards = variable(spank, "SLURM_TRES_PER_TASK").contains("shard");
-  if (has_shards && !each.empty()) set(spank, "SLURM_TRES_PER_TASK", "gres/" + each);
+  if (has_shards && each) {
+    set(spank, "SLURM_TRES_PER_TASK", "gres/shard:" + std::to_string(*each));
+  }
   for (const char* const name : {"SLURM_TRES_PER_TASK", "SLURM_TRES_BIND"}) {
     if (variable(spank, name).contains("gpu")) spank_unsetenv(spank, name);
   }
@@ -170,9 +183,8 @@ int slurm_spank_task_init(spank_t spank, int count, char** arguments) {
     set(spank, "BERTH_JOB_ID", std::to_string(job));
   }
   forget_asked_gpus(spank);
-  if (asked.vram.empty()) return 0;
-  const auto size = berth::parse_size(asked.vram);
-  if (!size) return 0;  // it was checked when it was given
+  const auto size = vram_of_gpu(spank);
+  if (!size) return 0;
   set(spank, "BERTH_VRAM_BYTES", std::to_string(size->raw()));
   for (int i = 0; i < count; ++i) {
     if (std::string_view(arguments[i]) != "mps") continue;
