@@ -47,9 +47,20 @@ WORK = """case $1 in
 *) sleep "$1" ;;
 esac"""
 
-# On the emulated GPUs of its node: $1 seconds with $2 MiB.
-LOAD = """BERTH_EMU_STATE=%(folder)s/gpus.$SLURMD_NODENAME/state LD_LIBRARY_PATH=%(top)s/build/release/emu \\
-  %(top)s/build/release/bin/berth-load --vram "$2"M --steps "$1"0 --step-ms 100 --duty 0.1 --report 0"""
+# On the emulated GPUs of its node with $2 MiB: $1 seconds, or until there is a file of that name.
+LOAD = """load() {
+  exec env BERTH_EMU_STATE=%(folder)s/gpus.$SLURMD_NODENAME/state LD_LIBRARY_PATH=%(top)s/build/release/emu \\
+    %(top)s/build/release/bin/berth-load --vram "$2"M --steps "$1" --step-ms 100 --duty 0.1 --report 0
+}
+case $1 in
+/*)
+  load 0 "$2" &
+  until [ -e "$1" ]; do sleep 0.05; done
+  kill $!
+  ! wait $!
+  ;;
+*) (load "$1"0 "$2") ;;
+esac"""
 
 FORGOTTEN = 10  # seconds that a slurmctld may forget when it is killed
 
@@ -83,15 +94,16 @@ def wait_until(what, is_so, seconds=180.0):
         time.sleep(0.05)
 
 
-def missing(program_of_berth):
+def missing(*programs_of_berth):
     """Why this machine cannot run a cluster, and that program if there is one; "" if it can."""
     if os.geteuid() != 0:
         return "slurmctld and slurmd for several users want root"
     for program in ("slurmctld", "slurmd", "sbatch", "munged"):
         if shutil.which(program) is None:
             return f"there is no {program}; tools/install-deps --slurm installs it"
-    if program_of_berth and not os.path.exists(program_of_berth):
-        return "there is no build/release/bin/berth-slurm: tools/build release, with libslurm-dev"
+    for program in programs_of_berth:
+        if not os.path.exists(BIN + "/" + program):
+            return f"there is no build/release/bin/{program}: tools/build release, with libslurm-dev"
     return ""
 
 
@@ -330,7 +342,8 @@ class Bed:
         return json.loads(self.berth("gpus", "--json"))["gpus"][0]
 
     def hold(self, asks, holds, seconds):
-        """Submits a job that asks for so many GiB and holds others. Returns: its number."""
+        """Submits a job that asks for so many GiB and holds others, for so long or until there is a
+        file of that name. Returns: its number."""
         return command("sbatch", "--parsable", "--output=/dev/null", "--chdir=/",
                        f"--comment=vram={asks}G class=short", self.script, str(seconds),
                        str(holds * 1024)).strip()

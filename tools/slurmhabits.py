@@ -10,6 +10,7 @@ import collections
 import os
 import random
 import re
+import signal
 import subprocess
 import tempfile
 import time
@@ -450,6 +451,45 @@ def native(seed, count):
         release_text = ".".join(f"{part:02}" for part in release())
         print(f"slurm-check: Slurm {release_text}, seed {seed}: {bed.judge()} "
               f"({time.monotonic() - began:.0f} s)", flush=True)
+
+
+# ---- Speed -------------------------------------------------------------------------------------
+
+
+def with_words(bed, are_there):
+    """A slurmctld with berth's words, or none."""
+    path = bed.cluster + "/slurm.conf"
+    with open(path, encoding="utf-8") as file:
+        text = re.sub(r"(?m)^#*((JobSubmit|CliFilter)Plugins=|PlugStackConfig=)",
+                      r"\1" if are_there else r"#\1", file.read())
+    bed.stop_slurmctld(signal.SIGTERM)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    bed.start_slurmctld()
+    probe = bed.sbatch("--wrap=true")  # until it has begun
+    wait_until("a start", lambda: probe not in bed.pending())
+
+
+def speed(runs, count):
+    """So many submissions one after the other, and until all have ended, by Slurm's words and by
+    berth's, in turns."""
+    found = collections.defaultdict(list)
+    with NativeBed() as bed:
+        for _ in range(runs):
+            for name, words in (("Slurm", "--gres=shard:40"), ("berth", "--vram=40G")):
+                with_words(bed, name == "berth")
+                began = time.monotonic()
+                for _ in range(count):
+                    bed.sbatch(words, "--wrap=true")
+                submitted = time.monotonic() - began
+                wait_until("all jobs over", lambda: not bed.pending())
+                found[name].append((count / submitted, count / (time.monotonic() - began)))
+                print(f"{name}: {found[name][-1][0]:.1f} submissions and {found[name][-1][1]:.1f} jobs "
+                      "in a second", flush=True)
+    for part, what in enumerate(("submissions", "jobs")):
+        middle = {name: sorted(run[part] for run in own)[len(own) // 2] for name, own in found.items()}
+        print(f"slurm-check: {what} in a second: Slurm {middle['Slurm']:.1f}, berth's words "
+              f"{middle['berth']:.1f}, {middle['berth'] / middle['Slurm']:.2f} times as many")
 
 
 # ---- Coming and going --------------------------------------------------------------------------
