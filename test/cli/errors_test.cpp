@@ -265,8 +265,8 @@ TEST(CliErrors, ThatOfBerthSlurmIsUsedWhereTheBackendIsSlurm) {
       test::berth({"cancel", "7"}, {.environment = {"BERTH_BACKEND=slurm", "BERTH_SOCKET="}});
   EXPECT_EQ(ran.exit_code, kFailed);
   EXPECT_EQ(ran.err,
-            "berth: no berth-slurm answers at /run/berth-slurm.sock; an administrator of Slurm "
-            "starts it\n");
+            "berth: no berth-slurm answers at /run/berth-slurm.sock; without it Slurm schedules, "
+            "and sbatch, scancel and scontrol do this\n");
 }
 
 /// Root is never refused, so the client becomes another user.

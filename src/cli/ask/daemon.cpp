@@ -54,7 +54,8 @@ SocketChoice choose_socket(const CommonOptions& options) {
 
 std::string nobody_answers(const std::string& path, uid_t user) {
   if (path == http::kSlurmSocket) {
-    return "no berth-slurm answers at " + path + "; an administrator of Slurm starts it";
+    return "no berth-slurm answers at " + path +
+           "; without it Slurm schedules, and sbatch, scancel and scontrol do this";
   }
   const std::string none = "no berthd answers at " + path;
   if (path == http::kSystemSocket && user != 0) {

@@ -137,7 +137,8 @@ std::optional<SlurmNode> node_of(std::string_view line) {
   node.name = word_in(words, "NodeName");
   if (node.name.empty()) return std::nullopt;
   node.trouble = trouble_of(words);
-  node.cpus = count_of(words, "CPUTot") - count_of(words, "CPUAlloc");
+  node.taken_cpus = count_of(words, "CPUAlloc");
+  node.cpus = count_of(words, "CPUTot") - node.taken_cpus;
   node.memory_mib = count_of(words, "RealMemory") - count_of(words, "AllocMem");
   node.partitions = parts_of(word_in(words, "Partitions"));
   node.features = parts_of(word_in(words, "ActiveFeatures"));
@@ -255,6 +256,7 @@ std::optional<SlurmJob> slurm_job_of(std::string_view line) {
     job.excluded.insert(std::move(name));
   for (auto& name : slurm_names(word_in(words, "ReqNodeList")))
     job.required.insert(std::move(name));
+  job.is_alone = word_in(words, "OverSubscribe") == "NO";
   job.want = want_of(words);
   if (job.runs()) add_holdings(job, line);
   return job;

@@ -35,6 +35,7 @@ struct SlurmNode {
   std::string trouble;  ///< What keeps it from taking jobs, in words; "" if nothing.
   std::vector<SlurmGpu> gpus;
   std::int64_t cpus = 0;  ///< Free ones.
+  std::int64_t taken_cpus = 0;
   std::int64_t memory_mib = 0;
   std::set<std::string, std::less<>> partitions;
   std::set<std::string, std::less<>> features;
@@ -72,6 +73,7 @@ struct SlurmJob {
   std::set<std::string, std::less<>> partitions;
   std::set<std::string, std::less<>> excluded;  ///< Nodes.
   std::set<std::string, std::less<>> required;
+  bool is_alone = false;  ///< On its nodes, by --exclusive.
   SlurmWant want;
   std::vector<SlurmHolding> holds;
 

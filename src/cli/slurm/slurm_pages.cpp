@@ -221,6 +221,7 @@ std::string slurm_reason(const SlurmJob& job) {
     text = "a limit on its user's jobs";
   }
   if (!job.dependency.empty()) text += ": " + job.dependency;
+  if (text.empty() && job.reason.empty()) return "Slurm has not looked at it yet";
   if (text.empty()) return printable(job.reason);
   return printable(text + " (" + std::string(job.reason) + ")");
 }
@@ -254,7 +255,8 @@ std::string slurm_lack(const SlurmJob& job, const SlurmNode& node) {
   }
   const SlurmWant& want = job.want;
   std::string text;
-  if (want.gpus > fitting_gpus(want, node)) text = lacking_gpus(want, node);
+  if (job.is_alone && node.taken_cpus > 0) text = "runs other jobs, and this wants it alone";
+  if (text.empty() && want.gpus > fitting_gpus(want, node)) text = lacking_gpus(want, node);
   const auto add = [&](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };
   if (want.cpus > node.cpus) {
     add("has " + std::to_string(node.cpus) + " cores free of " + std::to_string(want.cpus));

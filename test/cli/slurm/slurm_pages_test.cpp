@@ -149,6 +149,7 @@ TEST(SlurmWhy, ReasonsHaveWords) {
       words("ReqNodeNotAvail,_UnavailableNodes:n2"),
       "nodes that it needs are down, drained or reserved (ReqNodeNotAvail,_UnavailableNodes:n2)");
   EXPECT_EQ(words("SomethingNew"), "SomethingNew");
+  EXPECT_EQ(words(""), "Slurm has not looked at it yet");
   job.dependency = "afterok:1(unfulfilled)";
   EXPECT_EQ(words("Dependency"), "a dependency is not met: afterok:1(unfulfilled) (Dependency)");
 }
@@ -160,6 +161,9 @@ TEST(SlurmWhy, NodesThatTheJobLeavesOutAreSo) {
   EXPECT_EQ(cli::slurm_lack(job, nodes[0]), "has 59 cores free of 62");
   job.want.cpus = 1;
   EXPECT_EQ(cli::slurm_lack(job, nodes[0]), "fits");
+  job.is_alone = true;
+  EXPECT_EQ(cli::slurm_lack(job, nodes[0]), "runs other jobs, and this wants it alone");
+  job.is_alone = false;
   job.want.memory_mib = 999'900;
   EXPECT_THAT(cli::slurm_lack(job, nodes[0]), HasSubstr("of host memory free of"));
   job.feature = "small";
