@@ -397,6 +397,12 @@ class Bed:
             found = re.findall(r"\[(\S+)\] .*release hold on JobId=(\d+)", file.read())
         return {job: datetime.datetime.fromisoformat(at).timestamp() for at, job in found}
 
+    @staticmethod
+    def start_time(job):
+        """In whole seconds, as Slurm counts."""
+        found = re.search(r"StartTime=(\S+)", command("scontrol", "show", "job", job))
+        return datetime.datetime.fromisoformat(found[1]).timestamp()
+
     def pending(self):
         return command("squeue", "--noheader", "--states=PENDING,RUNNING,COMPLETING",
                        "--format=%A", check=False).split()
