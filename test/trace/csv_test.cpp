@@ -91,7 +91,8 @@ TEST(Csv, AFieldMayStandInQuotes) {
   while (csv->next().value()) found.emplace_back(csv->field(1));
   EXPECT_THAT(found, testing::ElementsAre("x, \"y\"", "", "it's \"so\""));
   for (const char* bad : {"\"1,2", "\"1\"2,3", "\"1\"\",2"}) {
-    auto broken = Csv::open(std::string("a,b\n") + bad + "\n", "f.csv");
+    const std::string lines = std::string("a,b\n") + bad + "\n";  // it outlives the reader
+    auto broken = Csv::open(lines, "f.csv");
     const auto row = broken->next();
     ASSERT_FALSE(row) << bad;
     EXPECT_EQ(row.error().message,
