@@ -8,6 +8,7 @@
 
 #include "core/ask.hpp"
 #include "core/base/ids.hpp"
+#include "core/base/question.hpp"
 #include "core/base/time.hpp"
 #include "core/job.hpp"
 #include "core/trial.hpp"
@@ -61,9 +62,11 @@ struct Reject {
 using Decision = std::variant<Start, Preempt, Migrate, Reserve, Classify, Reject>;
 
 /// In order of effect. `wake_at` asks for a pass then, if nothing happens before; later than now.
+/// The answer to `question` comes later, or never: a restart forgets it.
 struct Decisions {
   std::vector<Decision> list;
   std::optional<Instant> wake_at;
+  std::optional<Question> question = std::nullopt;
 };
 
 }  // namespace berth

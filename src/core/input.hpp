@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/ids.hpp"
+#include "core/base/question.hpp"
 #include "core/base/time.hpp"
 #include "core/base/units.hpp"
 #include "core/job.hpp"
@@ -200,6 +201,10 @@ struct Adopted {
   JobSpec spec;
   std::vector<AdoptedShare> shares;  ///< Ascending by GPU; as many as `spec` asks for.
 };
+/// A solver's answer to a question of the policy; it is there for the pass of this step.
+struct Solved {
+  Answer answer;
+};
 struct Ticked {};  ///< Time passed: a wake-up, or no input.
 
 using Input =
@@ -207,6 +212,6 @@ using Input =
                  AttemptEnded, Released, Measured, GpuHealth, NodeHealth, Reported, Identified,
                  Profiled, Configured, Weighed, Bounded, Ticked, SuspendAsked, SuspendFailed,
                  ResumeFailed, Shrunk, Updated, Drained, GpuLost, Wired, Reserved, Unreserved,
-                 Estimated, SurplusAsked, Rooted, Adopted>;
+                 Estimated, SurplusAsked, Rooted, Adopted, Solved>;
 
 }  // namespace berth

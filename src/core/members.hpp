@@ -175,6 +175,7 @@ inline auto members(AttemptEnded& v) {
 inline auto members(SurplusAsked& v) { return std::tie(v.job, v.attempt); }
 inline auto members(AdoptedShare& v) { return std::tie(v.gpu, v.held, v.charge, v.rest); }
 inline auto members(Adopted& v) { return std::tie(v.job, v.spec, v.shares); }
+inline auto members(Solved& v) { return std::tie(v.answer); }
 
 // Decisions.
 inline auto members(Start& v) {

@@ -13,6 +13,7 @@
 #include "core/account.hpp"
 #include "core/base/id_map.hpp"
 #include "core/base/limits.hpp"
+#include "core/base/question.hpp"
 #include "core/base/rng.hpp"
 #include "core/base/time.hpp"
 #include "core/cluster.hpp"
@@ -50,6 +51,7 @@ struct State {
   std::map<GpuId, Drain> drains;
   std::map<ReservationId, Reservation> calendar;  ///< Those that are not over.
   ReservationId last_reservation;                 ///< The latest ever made; 0: none.
+  std::optional<Answer> answer;                   ///< That came in this step.
 
   State(Cluster its_cluster, const Settings& its_settings)
       : cluster(std::move(its_cluster)),
@@ -168,6 +170,11 @@ class ClusterView {
   Rate speed(const JobView& job, const Where& where) const;
   /// The same for a placement, beside its present tenants: the speed on its slowest GPU.
   Rate speed(const JobView& job, const Placement& placement) const;
+
+  /// The answer to the question of this number, in the pass of the step that brought it; else null.
+  const Answer* answer_to(std::uint64_t number) const {
+    return state_->answer && state_->answer->number == number ? &*state_->answer : nullptr;
+  }
 
   /// The same numbers for the same (run seed, pass).
   Rng rng() const { return Rng(state_->seed, state_->decisions); }

@@ -271,13 +271,18 @@ void Daemon::open_conductor(const Site::Attached& attached) {
       *followers_);
   forecast_follower_ = std::make_unique<ForecastFollower>(forecaster_, keeper_, *announcer_);
   site_follower_ = std::make_unique<SiteFollower>(*site_, *forecast_follower_);
+  solver_ = std::make_unique<Solver>(
+      loop_,
+      Solver::Hooks{.answered = [this](Answer answer) { conductor_->on_answer(std::move(answer)); },
+                    .failed = [this](const std::string& line) { tell({line}); }});
   conductor_ = std::make_unique<live::Conductor>(keeper_, std::move(setup),
                                                  live::Hands{.executor = attached.executor,
                                                              .eyes = attached.eyes,
                                                              .clock = clock_,
                                                              .alarms = alarms_,
                                                              .syncs = *syncer_,
-                                                             .audience = *site_follower_});
+                                                             .audience = *site_follower_,
+                                                             .solver = solver_.get()});
   Enforcers enforcers = site_->enforcers();
   enforcers.untold = [this](JobId job) { return announcer_->failure_of(job); };
   enforcers.now = [this] { return now(); };

@@ -21,6 +21,7 @@
 #include "daemon/loop/body_reader.hpp"
 #include "daemon/loop/clock.hpp"
 #include "daemon/loop/loop.hpp"
+#include "daemon/loop/solver.hpp"
 #include "daemon/loop/syncer.hpp"
 #include "daemon/machine/host.hpp"
 #include "daemon/machine/machine.hpp"
@@ -176,6 +177,7 @@ class Daemon {
   Alarms alarms_;
   Forecaster forecaster_{options_.rules.policy, options_.rules.place};
   live::UserTotals user_totals_{{.jobs = options_.user_queue, .bytes = options_.user_environments}};
+  std::unique_ptr<Solver> solver_;
   std::unique_ptr<live::Conductor> conductor_;
   bool is_unwritten_ = false;  ///< As was told.
   std::string reload_problem_;

@@ -74,7 +74,12 @@ struct Spoiled {
   Duration after{0};  ///< It ran for so long since it was resumed.
 };
 
-using Effect = std::variant<Launch, Continue, Stop, Finished, Hurt, Spoiled>;
+/// The policy's question, for a solver on another thread; answer with Solved. No other is open.
+struct Consult {
+  Question question;
+};
+
+using Effect = std::variant<Launch, Continue, Stop, Finished, Hurt, Spoiled, Consult>;
 
 struct Effects {
   std::vector<Effect> list;

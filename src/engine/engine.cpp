@@ -17,6 +17,7 @@ void Engine::begin(Instant now) {
   effects_.decisions.clear();
   effects_.wake_at.reset();
   ended_.clear();
+  state_.answer.reset();
 }
 
 void Engine::take_inputs(std::span<const Input> inputs) {
@@ -80,8 +81,21 @@ const Effects& Engine::step(Instant now, std::span<const Input> inputs) {
   events_.clear();
   apply_all(decisions.list);
   if (decisions.wake_at) wake(*decisions.wake_at);
+  if (decisions.question) consult(std::move(*decisions.question));
   wake_for_bounds();
   return effects_;
+}
+
+/// A policy says the same question in each pass until it has the answer.
+void Engine::consult(Question question) {
+  const std::uint64_t number = question.number();
+  if (std::exchange(consulted_, number) == number) return;
+  effects_.list.emplace_back(Consult{std::move(question)});
+}
+
+void Engine::on(const Solved& solved) {
+  state_.answer = solved.answer;
+  if (consulted_ == solved.answer.number) consulted_ = 0;
 }
 
 std::optional<Refused> Engine::refused(JobId id) const {

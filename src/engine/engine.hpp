@@ -137,6 +137,8 @@ class Engine {
   static void count_accounts_again(Frame& frame);
   static Expected<Engine> engine_of(Frame frame, std::unique_ptr<Policy> policy);
 
+  void consult(Question question);
+
   // Inputs, one function each (inputs.cpp).
   void on(const Submitted&);
   void on(const CancelAsked&);
@@ -170,6 +172,7 @@ class Engine {
   void on(const Estimated& estimated);
   void on(const SurplusAsked& asked);
   void on(const Adopted& adopted);
+  void on(const Solved& solved);
   void on(const Drained& drained);
   void on(const Reserved& reserved);
   void on(const Unreserved& unreserved);
@@ -302,6 +305,7 @@ class Engine {
   std::vector<JobId> gone_;          ///< Of these, those others wait for and have not heard of.
   std::set<JobId> left_turns_;       ///< Arrays in which a turn may be free.
   std::vector<Event> events_;        ///< Since the last decide.
+  std::uint64_t consulted_ = 0;      ///< The number of the question that has no answer yet.
   Effects effects_;
 };
 

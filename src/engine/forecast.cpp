@@ -224,7 +224,7 @@ bool ForwardRun::advance() {
   end_what_is_due();
   free_what_is_due();
   do step();
-  while (released_ && !done_);
+  while (again_ && !done_);
   const bool is_of_all = target_ == JobId(0);
   if (!is_first || (done_ && !is_of_all)) return !done_;
   const ClusterView view = engine_.view();
@@ -301,7 +301,7 @@ void ForwardRun::step() {
   const Effects& effects = engine_.step(now_, inputs_);
   ++steps_;
   inputs_.clear();
-  released_ = false;
+  again_ = false;
   wake_at_ = effects.wake_at.value_or(kNever);
   for (const Effect& effect : effects.list) {
     if (!done_) std::visit([this](const auto& what) { perform(what); }, effect);
@@ -352,7 +352,13 @@ void ForwardRun::perform(const Stop& stop) {
   unschedule(stop.job);
   if (job != nullptr && is_to_give_way(stop.why) && free_later(*job)) return;
   inputs_.emplace_back(Released{stop.job, stop.attempt});
-  released_ = true;
+  again_ = true;
+}
+
+void ForwardRun::perform(const Consult& asked) {
+  if (!options_.solve) return;
+  inputs_.emplace_back(Solved{options_.solve(asked.question)});
+  again_ = true;
 }
 
 void ForwardRun::perform(const Finished& finished) {

@@ -62,6 +62,7 @@ struct ForecastOptions {
   Ends ends = Ends::AsPredicted;
   std::size_t most_listed = 8;  ///< Of Forecast::before.
   GiveWay give_way;
+  Solve solve = {};  ///< Answers a policy's questions; without it none has an answer.
 };
 
 /// Something that happens before the start.
@@ -169,6 +170,7 @@ class ForwardRun {
   void perform(const Finished& finished);
   void perform(const Hurt&) {}
   void perform(const Spoiled&) {}
+  void perform(const Consult& asked);
   void begin(JobId id);
   void note_leaving(JobId id);
   void predict(const Job& job);
@@ -194,7 +196,7 @@ class ForwardRun {
   Evidence evidence_ = Evidence::Known;  ///< The weakest of all ends so far.
   bool has_outlived_ = false;            ///< Something that ended was Basis::Outlived.
   bool gives_way_ = false;               ///< Something had to.
-  bool released_ = false;                ///< The last step's stops are to be reported at once.
+  bool again_ = false;                   ///< What the last step led to is to be told at once.
   std::vector<Input> inputs_;
   std::vector<Departure> leaving_;                             ///< In order.
   std::map<JobId, Plan> plans_;                                ///< Of those that run.

@@ -609,6 +609,10 @@ void Conductor::stop(JobId job, Attempt attempt, Manner manner) {
   });
 }
 
+void Conductor::perform(const Consult& asked) {
+  if (hands_.solver != nullptr) hands_.solver->solve(asked.question);
+}
+
 void Conductor::perform(const Finished& finished) {
   reasons_.forget(finished.job);
   const auto attempt = current_.extract(finished.job);

@@ -115,6 +115,8 @@ class Conductor {
     inputs_.emplace_back(NodeHealth{node, is_reachable});
   }
 
+  void on_answer(Answer answer) { inputs_.emplace_back(Solved{std::move(answer)}); }
+
   void on_alarm(Alarm alarm);
   /// After one failed fsync the disk is not trusted again.
   void on_sync_failed(const Error& error) { failure_ = error; }
@@ -165,6 +167,7 @@ class Conductor {
   void perform(const Finished& finished);
   void perform(const Hurt&) {}     ///< The keeper has written it down.
   void perform(const Spoiled&) {}  ///< Likewise.
+  void perform(const Consult& asked);
   void start(Launching launching);
   void work_on_launches();
   bool allows_shrink(const Job& job) const;

@@ -194,6 +194,16 @@ class Host {
   virtual std::string keep_aside(const std::string& name, const std::string&) { return name; }
 };
 
+// ---- Solvers ---------------------------------------------------------------------------------
+
+class Solver {
+ public:
+  virtual ~Solver() = default;
+  /// Has the question answered on another thread; Conductor::on_answer() follows, unless another
+  /// question comes before. Never waits.
+  virtual void solve(Question question) = 0;
+};
+
 // ---- Followers -------------------------------------------------------------------------------
 
 /// A step that was taken and written down; its effects come next.
@@ -219,6 +229,7 @@ struct Hands {
   Alarms& alarms;
   Syncs& syncs;
   Audience& audience;
+  Solver* solver = nullptr;  ///< Null: a policy's questions have no answers.
 };
 
 }  // namespace berth::live

@@ -76,6 +76,7 @@ class Rows {
   Expected<void> write_idle_end(const Stop& stop, const Finished& finished);
   Expected<void> write_row(const Hurt& hurt, Instant now);
   Expected<void> write_row(const Spoiled& spoiled, Instant now);
+  static Expected<void> write_row(const Consult&, Instant) { return {}; }
   // Effects of which no row says anything.
   static Expected<void> write_row(const Stop&, Instant) { return {}; }
   Expected<void> add_attempt(const journal::AttemptRow& attempt);

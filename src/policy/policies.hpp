@@ -99,6 +99,20 @@ extern const About kGandiva;
 
 std::unique_ptr<Policy> gavel_isolated(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kGavelIsolated;
+std::unique_ptr<Policy> max_min(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kMaxMin;
+std::unique_ptr<Policy> gavel_max_min(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kGavelMaxMin;
+std::unique_ptr<Policy> gavel_max_min_perf(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kGavelMaxMinPerf;
+std::unique_ptr<Policy> gavel_finish_time(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kGavelFinishTime;
+std::unique_ptr<Policy> gavel_finish_time_perf(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kGavelFinishTimePerf;
+std::unique_ptr<Policy> gavel_makespan(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kGavelMakespan;
+std::unique_ptr<Policy> gavel_fifo_perf(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kGavelFifoPerf;
 
 std::unique_ptr<Policy> tiresias_sjf(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kTiresiasSjf;

@@ -11,6 +11,7 @@
 #include "sim/headway.hpp"
 #include "sim/probe.hpp"
 #include "sim/running.hpp"
+#include "solve/solve.hpp"
 
 namespace berth::sim {
 
@@ -495,6 +496,7 @@ class Replay {
   }
   void perform(const Hurt&) {}
   void perform(const Spoiled&) {}
+  void perform(const Consult& asked) { inputs_.push_back(Solved{solve::answer(asked.question)}); }
 
   void begin(JobId id, Attempt attempt, const Grant& grant) {
     const std::size_t job = index_of(id);

@@ -73,6 +73,7 @@ class Checker {
   void check(const Step& step, const Finished& finished);
   void check(const Step&, const Hurt&) {}
   void check(const Step&, const Spoiled&) {}
+  void check(const Step&, const Consult&) {}
   void check_grant(const Step& step, Key key, const Grant& grant);
   void believe(const Engine& engine, const Grant& grant);
   void check_room(const Engine& engine, Key key, const Share& share);

@@ -9,7 +9,8 @@ namespace berth::dst {
 namespace {
 
 std::string name_of(const Effect& effect) {
-  constexpr std::array kNames = {"launch", "continue", "stop", "finish", "hurt", "spoiled"};
+  constexpr std::array kNames = {"launch", "continue", "stop",   "finish",
+                                 "hurt",   "spoiled",  "consult"};
   static_assert(kNames.size() == std::variant_size_v<Effect>);
   return kNames[effect.index()];
 }
@@ -90,6 +91,7 @@ Daemon::Daemon(World& world, std::unique_ptr<Host> host, live::Keeper keeper)
                }}),
       eyes_(world, executor_, clock_,
             [this](live::Look look) { conductor_.on_look(std::move(look)); }),
+      solver_(world, [this](berth::Answer answer) { conductor_.on_answer(std::move(answer)); }),
       conductor_(keeper_,
                  {.problems = std::vector<std::string>(world.plan.cluster.gpus().size()),
                   .probe = world.plan.probe,
@@ -99,7 +101,8 @@ Daemon::Daemon(World& world, std::unique_ptr<Host> host, live::Keeper keeper)
                   .clock = clock_,
                   .alarms = alarms_,
                   .syncs = syncs_,
-                  .audience = *this}) {}
+                  .audience = *this,
+                  .solver = &solver_}) {}
 
 // ---- What happens ----------------------------------------------------------------------------
 

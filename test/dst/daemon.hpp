@@ -67,6 +67,7 @@ class Daemon : private live::Audience {
   Syncs syncs_;
   Executor executor_;
   Eyes eyes_;
+  Solver solver_;
   live::Conductor conductor_;
   std::map<NodeId, bool> reported_;  ///< Which nodes are up.
   Life life_ = new_life();

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "solve/solve.hpp"
+
 namespace berth::dst {
 
 using live::Look;
@@ -257,6 +259,13 @@ void Alarms::set(live::Alarm alarm, Duration from_now) {
 
 void Alarms::post(std::function<void()> task) {
   if (!world_.fate.is_dead()) world_.agenda.after(Duration(0), life_, std::move(task));
+}
+
+void Solver::solve(Question question) {
+  if (world_.fate.is_dead() || world_.rng.one_in(6)) return;
+  const bool slow = world_.rng.one_in(4) && !world_.is_calm;
+  world_.agenda.after(Duration(world_.rng.between(1'000, slow ? 60'000'000 : 100'000)), life_,
+                      [this, question] { deliver_(solve::answer(question)); });
 }
 
 // ---- The disk --------------------------------------------------------------------------------

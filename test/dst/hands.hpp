@@ -124,6 +124,20 @@ class Alarms : public live::Alarms {
   Life life_ = new_life();
 };
 
+/// Slow, and of its answers some never come.
+class Solver : public live::Solver {
+ public:
+  Solver(World& world, std::function<void(Answer)> deliver)
+      : world_(world), deliver_(std::move(deliver)) {}
+
+  void solve(Question question) override;
+
+ private:
+  World& world_;
+  std::function<void(Answer)> deliver_;
+  Life life_ = new_life();
+};
+
 class Syncs : public live::Syncs {
  public:
   Syncs(World& world, const live::Keeper& keeper, std::function<void(const Error&)> failed)

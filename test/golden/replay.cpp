@@ -9,6 +9,7 @@
 #include "engine/engine.hpp"
 #include "golden/scenario.hpp"
 #include "policy/registry.hpp"
+#include "solve/solve.hpp"
 
 namespace berth::golden {
 
@@ -21,6 +22,7 @@ struct Truth {
   Instant since;
   Attempt attempt;
   bool runs = false;
+  Rate rate;
   bool continues = false;  ///< Its latest start went on where it was suspended.
   std::uint32_t plan = 0;  ///< Of its planned end; older plans are void.
 };
@@ -62,6 +64,7 @@ class Replay {
       if (next > scenario_.until) return log_;
       now_ = next;
       inputs_.clear();
+      if (steps == 0 && scenario_.speeds != Speeds()) inputs_.push_back(Profiled{scenario_.speeds});
       collect_ends();
       collect_happenings();
       collect_arrivals();
@@ -156,17 +159,30 @@ class Replay {
   }
   void perform(const Hurt&) {}
   void perform(const Spoiled&) {}
+  void perform(const Consult& asked) { inputs_.push_back(Solved{solve::answer(asked.question)}); }
 
   void begin(JobId id, Attempt attempt) {
     Truth& job = truth(id);
     job.attempt = attempt;
     job.since = now_;
     job.runs = true;
-    ends_.push({now_ + job.left, id, ++job.plan});
+    job.rate = rate_of(id);
+    const Wide left = (Wide{micros(job.left)} * Rate::kWhole + job.rate.ppm() - 1) / job.rate.ppm();
+    ends_.push({now_ + Duration(static_cast<std::int64_t>(left)), id, ++job.plan});
     inputs_.push_back(Started{id, attempt});
   }
+  /// On the type of the GPUs that it has.
+  Rate rate_of(JobId id) const {
+    const Job& job = *engine_.view().find(id);
+    if (job.grant.shares.empty()) return kFullSpeed;
+    const Cluster& cluster = engine_.view().cluster();
+    const std::string& type = cluster.type_names()[cluster.gpu(job.grant.shares.front().gpu).type];
+    return scenario_.speeds.on_type(job.spec.model, job.grant.gpus().raw(), type)
+        .value_or(kFullSpeed);
+  }
   void pause(Truth& job) {
-    job.left -= now_ - job.since;
+    const Wide done = Wide{micros(now_ - job.since)} * job.rate.ppm() / Rate::kWhole;
+    job.left -= Duration(static_cast<std::int64_t>(done));
     job.runs = false;
     ++job.plan;
   }

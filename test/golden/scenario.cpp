@@ -105,7 +105,8 @@ class Reader {
         {"cluster", &Reader::read_cluster}, {"policy", &Reader::read_policy},
         {"place", &Reader::read_place},     {"settings", &Reader::read_settings},
         {"job", &Reader::read_job},         {"at", &Reader::read_happening},
-        {"until", &Reader::read_until},     {"service", &Reader::read_service}};
+        {"until", &Reader::read_until},     {"service", &Reader::read_service},
+        {"speed", &Reader::read_speed}};
     const auto found = methods.find(words[0]);
     if (found == methods.end()) return object(words[0], "starts no line");
     if (words.size() < 2) return object(words[0], "needs more words");
@@ -156,9 +157,9 @@ class Reader {
       if (key == "cpu") return node.cpu = CpuMilli(1000 * number(value)), true;
       if (key == "host") return node.host = memory(value), true;
       if (key == "links") return node.links = links(value), true;
+      if (key == "type") return node.type = value, true;
       return false;
     });
-    scenario_.cluster = {};
     for (std::uint32_t s = 0; s < shape->switches(); ++s) {
       scenario_.cluster.add_switch();
       for (std::size_t n = 0; n < shape->nodes_of(SwitchId(s)).size(); ++n) {
@@ -172,6 +173,11 @@ class Reader {
   void read_place(const Words& words) { scenario_.place = words[1]; }
   void read_service(const Words& words) {
     for (std::size_t i = 1; i < words.size(); ++i) scenario_.service.push_back(number(words[i]));
+  }
+  void read_speed(const Words& words) {
+    if (words.size() != 4) return object(words[0], "needs a model, a type and a speed");
+    const Rate rate(number(words[3]) * Rate::kWhole / 100);
+    scenario_.speeds.add_type(std::string(words[1]), 0, std::string(words[2]), rate);
   }
   void read_until(const Words& words) { scenario_.until = kStart + time(words[1]); }
 
@@ -213,6 +219,7 @@ class Reader {
       }
       if (key == "at") return job.submit = kStart + time(value), true;
       if (key == "run") return job.run = time(value), true;
+      if (key == "model") return job.spec.model = std::string(value), true;
       if (key == "gpus") return gpu.count = GpuCount(number(value)), true;
       if (key == "min") return gpu.min = GpuCount(number(value)), true;
       if (key == "max") return gpu.max = GpuCount(number(value)), true;

@@ -3,13 +3,16 @@
 //
 //   # Comments start with a hash.
 //   cluster 2x4 vram=24GiB slots=4    NODESxGPUS or SWITCHESxNODESxGPUS; context=, cpu=, host=,
-//                                     links=0-1x4+2-3 (pairs of a node's GPUs, and their NVLinks)
+//                                     links=0-1x4+2-3 (pairs of a node's GPUs, and their NVLinks),
+//                                     type=; a further line adds nodes
 //   policy dlas                       as registered
 //   place best-fit                    consolidated unless stated
 //   service 10 90 3000
 //   settings guard=512MiB user-gpus=4 user-jobs=2 half-life=7d admission=declared
 //   job a at=0 gpus=2 run=100         vram= processes= alone now user= estimate= limit= class= cpu=
-//                                     host= priority= min= max= saves
+//                                     host= priority= min= max= saves model=
+//   speed net old 25                  percent, of a model on a type of GPU, beside that of its run
+//                                     time
 //   at 50 cancel a                    also: hold a, release a, gpu n0:1 down, gpu n0:1 up,
 //                                     reserve n0:1 for 7 from 100 until 200 (for a user),
 //                                     foreign n0:1 5GiB, busy n0:1 90 (percent; no foreign use)
@@ -56,6 +59,7 @@ struct Scenario {
   std::string policy;
   std::string place = "consolidated";
   std::vector<std::int64_t> service;  ///< Of past jobs, in GPU-seconds.
+  Speeds speeds;                      ///< As the policy is told them, and as jobs run.
   std::vector<GoldenJob> jobs;        ///< By submit time; the i-th has JobId i + 1.
   std::vector<Happening> happenings;
   Instant until = kNever;

@@ -65,6 +65,8 @@ class Scene {
   }
 
   void at(Instant now) { now_ = now; }
+  /// Of a solver, for the next passes.
+  void answer(std::optional<Answer> answer) { state_.answer = std::move(answer); }
   State& state() { return state_; }
   Job& job(JobId id) { return state_.jobs.at(id); }
   ClusterView view() const { return ClusterView(state_, now_); }

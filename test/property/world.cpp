@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/text/text.hpp"
+#include "solve/solve.hpp"
 
 namespace berth::test {
 
@@ -256,6 +257,11 @@ void World::perform_one(const Finished& finished) {
   ended.finished = true;
   ended.outcome = finished.outcome;
   ++plan_[finished.job];
+}
+
+/// Solvers are slow, and some of their answers are lost.
+void World::perform_one(const Consult& asked) {
+  if (!rng_.one_in(8)) at(now_ + delay(), Solved{solve::answer(asked.question)});
 }
 
 bool World::all_finished() const { return std::ranges::all_of(jobs_, &WorldJob::finished); }

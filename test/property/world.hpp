@@ -83,6 +83,7 @@ class World {
   void perform_one(const Finished& finished);
   void perform_one(const Hurt&) {}
   void perform_one(const Spoiled&) {}
+  void perform_one(const Consult& asked);
 
   WorldOptions options_;
   Rng rng_;

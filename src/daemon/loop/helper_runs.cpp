@@ -17,6 +17,7 @@ struct HelperRuns::Run {
   Over over;  ///< Empty once it was called.
   HelperEnd end;
   bool ends_group = false;
+  std::size_t most_said = 0;
   std::unique_ptr<Loop::Watch> speech;
   std::unique_ptr<Loop::Watch> exit;
   std::unique_ptr<Loop::Alarm> limit;
@@ -42,6 +43,7 @@ Expected<void> HelperRuns::start(const HelperOrder& order, Over over) {
   run.process = std::move(*process);
   run.over = std::move(over);
   run.ends_group = order.ends_group;
+  run.most_said = order.most_said;
   run.speech = std::make_unique<Loop::Watch>(loop_, run.process.output.number(),
                                              [this, &run] { hear(run); });
   run.exit = std::make_unique<Loop::Watch>(loop_, run.process.pidfd.number(), [this, &run, pid] {
@@ -66,10 +68,10 @@ Expected<void> HelperRuns::start(const HelperOrder& order, Over over) {
 }
 
 void HelperRuns::hear(Run& run) {
-  std::array<char, 1024> bytes;
+  std::array<char, 16'384> bytes;
   const ssize_t got = ::read(run.process.output.number(), bytes.data(), bytes.size());
   if (got == 0) return run.speech.reset();  // its end is told by the pidfd
-  const std::size_t room = kMostSaid - run.end.said.size();
+  const std::size_t room = run.most_said - run.end.said.size();
   if (got > 0) run.end.said.append(bytes.data(), std::min(room, static_cast<std::size_t>(got)));
 }
 

@@ -26,11 +26,12 @@ struct HelperOrder {
   std::vector<std::pair<std::string, std::string>> variables;
   Duration most{0};         ///< Then it is killed, with all of its session's first group.
   bool ends_group = false;  ///< What it leaves in that group ends with it, and with the runs.
+  std::size_t most_said = 4096;
 };
 
 /// What came of a helper.
 struct HelperEnd {
-  std::string said;  ///< Up to HelperRuns::kMostSaid bytes; whole, unless it was killed.
+  std::string said;  ///< Up to HelperOrder::most_said bytes; whole, unless it was killed.
   bool is_well = false;
   bool was_too_slow = false;
 };
@@ -38,7 +39,6 @@ struct HelperEnd {
 class HelperRuns {
  public:
   using Over = std::function<void(const HelperEnd&)>;
-  static constexpr std::size_t kMostSaid = 4096;
 
   explicit HelperRuns(Loop& loop);
   ~HelperRuns();  ///< Those at work are killed.

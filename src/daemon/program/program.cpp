@@ -25,6 +25,7 @@
 #include "daemon/attempts/leftovers.hpp"
 #include "daemon/daemon.hpp"
 #include "daemon/limits/mps_errand.hpp"
+#include "daemon/loop/solver.hpp"
 #include "daemon/notices/announcer.hpp"
 #include "daemon/notices/notify.hpp"
 #include "daemon/settings/config.hpp"
@@ -356,6 +357,7 @@ int run_program(int argc, char** argv, const Program& program) {
   if (argc == 2 && std::string_view(argv[1]) == kAnnounce) return announce();
   if (argc == 2 && std::string_view(argv[1]) == kSuspendHelper) return suspend_helper();
   if (argc == 2 && std::string_view(argv[1]) == kMpsErrand) return mps_errand();
+  if (argc == 2 && std::string_view(argv[1]) == kSolver) return solve_one();
   CLI::App app(program.about, program.name);
   Flags flags;
   add_flags(app, flags, program);

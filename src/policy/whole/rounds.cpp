@@ -18,7 +18,7 @@ namespace berth {
 
 inline auto members(TimeShare& v) { return std::tie(v.part, v.of); }
 inline auto members(TimePlan::OnType& v) { return std::tie(v.owed, v.ran, v.lacking); }
-inline auto members(TimePlan::Standing& v) { return std::tie(v.planned, v.types); }
+inline auto members(TimePlan::Standing& v) { return std::tie(v.planned, v.types, v.worked); }
 inline auto members(TimePlan::Memory& v) { return std::tie(v.made_at, v.jobs, v.standings); }
 
 namespace {
@@ -30,13 +30,27 @@ struct Seated {
 };
 inline auto members(Seated& v) { return std::tie(v.place, v.ran_before); }
 
+/// What was asked of the solver.
+struct Asked {
+  std::uint64_t number = 0;
+  std::vector<JobId> jobs;  ///< That the plan is for.
+  std::vector<Option> options;
+  Instant until;  ///< A round waits for the answer till then.
+  std::optional<Answer> answer;
+};
+inline auto members(Asked& v) { return std::tie(v.number, v.jobs, v.options, v.until, v.answer); }
+
 struct RoundsMemory {
   Snapshot jobs;
   TimePlan::Memory plan;
   Instant round_end = kStart;
   std::map<JobId, Seated> round;
+  std::optional<Asked> asked;
+  Snapshot allocator;
 };
-inline auto members(RoundsMemory& v) { return std::tie(v.jobs, v.plan, v.round_end, v.round); }
+inline auto members(RoundsMemory& v) {
+  return std::tie(v.jobs, v.plan, v.round_end, v.round, v.asked, v.allocator);
+}
 
 bool is_sane(const RoundsMemory& memory) {
   const auto is_seated = [](const auto& entry) {
@@ -48,10 +62,10 @@ bool is_sane(const RoundsMemory& memory) {
          std::ranges::all_of(memory.round, is_seated);
 }
 
-/// The types of GPU in a drawn order.
-std::vector<std::size_t> draw_types(const ClusterView& view) {
+std::vector<std::size_t> types_in(RoundRules::Types order, const ClusterView& view) {
   std::vector<std::size_t> types(view.cluster().type_names().size());
   std::iota(types.begin(), types.end(), std::size_t{0});
+  if (order == RoundRules::Types::Listed) return types;
   Rng rng = view.rng();
   for (std::size_t i = types.size(); i > 1; --i) {
     const auto other = rng.between(0, static_cast<std::int64_t>(i) - 1);
@@ -60,31 +74,41 @@ std::vector<std::size_t> draw_types(const ClusterView& view) {
   return types;
 }
 
+/// The shares of the first options, by an answer in millionths; nothing if it is not one for them.
+std::optional<std::vector<TimeShare>> shares_in(const Answer& answer, std::size_t options) {
+  if (answer.values.size() < options) return std::nullopt;
+  std::vector<TimeShare> shares;
+  for (std::size_t i = 0; i < options; ++i) {
+    const std::int64_t part = std::clamp<std::int64_t>(answer.values[i], 0, Rate::kWhole);
+    shares.push_back({.part = part, .of = Rate::kWhole});
+  }
+  return shares;
+}
+
 class Rounds final : public Policy {
  public:
-  Rounds(std::string_view name, const RoundTimes& times, std::unique_ptr<Placer> placer,
-         Allocate allocate)
+  Rounds(std::string_view name, const RoundRules& rules, std::unique_ptr<Placer> placer,
+         std::unique_ptr<Allocator> allocator)
       : name_(name),
-        times_(times),
+        rules_(rules),
         placer_(std::move(placer)),
         one_type_(*placer_),
-        allocate_(std::move(allocate)) {}
+        allocator_(std::move(allocator)) {}
 
   Decisions decide(const ClusterView& view, std::span<const Event> events) override {
     placer_->prepare(view, events);
     jobs_.update(view, events, one_type_);
     plan_.follow(view, jobs_);
     drop_unknown_places(view.cluster());
+    take_answer(view);
+    Decisions decisions;
     if (is_over(view)) {
-      book(view);
-      if (plan_.is_due(jobs_.ids(), view.now(), times_.plan_lasts)) {
-        plan_.make(view.now(), jobs_.ids(), allocate_(view, jobs_.ids()));
-      }
-      begin_round(view);
+      decisions.question = begin_plan(view);
+      if (!is_late(view)) begin_round(view);
     }
-    Decisions decisions = carry_out(view);
+    carry_out(view, decisions);
     jobs_.reject_impossible(decisions);
-    decisions.wake_at = wake_at();
+    decisions.wake_at = is_over(view) && asked_ ? asked_->until : wake_at();
     return decisions;
   }
 
@@ -94,8 +118,12 @@ class Rounds final : public Policy {
   }
 
   Snapshot save() const override {
-    return saved(RoundsMemory{
-        .jobs = jobs_.save(), .plan = plan_.memory(), .round_end = round_end_, .round = round_});
+    return saved(RoundsMemory{.jobs = jobs_.save(),
+                              .plan = plan_.memory(),
+                              .round_end = round_end_,
+                              .round = round_,
+                              .asked = asked_,
+                              .allocator = allocator_->save()});
   }
 
   Expected<void> restore(const Snapshot& bytes) override {
@@ -103,6 +131,8 @@ class Rounds final : public Policy {
     const auto sane = [](const RoundsMemory& read) { return is_sane(read); };
     if (auto done = restore_into(memory, bytes, name_, sane); !done) return done;
     if (auto done = jobs_.restore(memory.jobs); !done) return done;
+    if (auto done = allocator_->restore(memory.allocator); !done) return done;
+    asked_ = std::move(memory.asked);
     plan_.remember(std::move(memory.plan));
     round_end_ = memory.round_end;
     round_ = std::move(memory.round);
@@ -123,19 +153,78 @@ class Rounds final : public Policy {
            });
   }
 
-  /// Counts what the jobs of the round received of it.
+  // ---- Plans ----
+
+  void take_answer(const ClusterView& view) {
+    if (!asked_ || asked_->answer) return;
+    if (const Answer* const answer = view.answer_to(asked_->number)) asked_->answer = *answer;
+  }
+
+  /// True while the end of a round waits for an answer.
+  bool is_late(const ClusterView& view) const {
+    return asked_ && !asked_->answer && view.now() < asked_->until;
+  }
+
+  /// Makes the plan that is due, or asks for it. Returns: the question, if there is a new one.
+  std::optional<Question> begin_plan(const ClusterView& view) {
+    const bool is_overdue = asked_ && !asked_->answer && asked_->until < round_end_;
+    if (is_overdue) asked_.reset();  // of an earlier round: it may be lost
+    if (asked_) return std::nullopt;
+    if (!plan_.is_due(jobs_.ids(), view.now(), rules_.plan_lasts)) return std::nullopt;
+    book(view);
+    Proposal proposal = allocator_->propose(view, jobs_.ids(), plan_);
+    round_end_ = view.now();
+    if (!proposal.question) {
+      make_plan(view, jobs_.ids(), proposal.options, proposal.shares);
+      return std::nullopt;
+    }
+    asked_ = {.number = proposal.question->number(),
+              .jobs = jobs_.ids(),
+              .options = std::move(proposal.options),
+              .until = later(view.now(), rules_.patience()),
+              .answer = std::nullopt};
+    return std::move(proposal.question);
+  }
+
+  /// An answer of no use leaves the last plan as it is.
+  void use_answer(const ClusterView& view) {
+    if (!asked_ || !asked_->answer) return;
+    const auto shares = shares_in(*asked_->answer, asked_->options.size());
+    if (shares) make_plan(view, asked_->jobs, asked_->options, *shares);
+    asked_.reset();
+  }
+
+  /// For those of the jobs that are still there.
+  void make_plan(const ClusterView& view, std::span<const JobId> jobs,
+                 std::span<const Option> options, std::span<const TimeShare> shares) {
+    const std::size_t types = view.cluster().type_names().size();
+    std::map<JobId, std::vector<TimeShare>> owed;
+    for (const JobId id : jobs) {
+      if (plan_.knows(id)) owed[id].resize(types);
+    }
+    for (std::size_t i = 0; i < options.size(); ++i) {
+      const auto found = owed.find(options[i].job);
+      if (found != owed.end()) found->second[options[i].type] = shares[i];
+    }
+    plan_.make(view.now(), owed);
+  }
+
+  /// Counts what the jobs of the round received of it since it was counted last.
   void book(const ClusterView& view) {
-    for (const auto& [id, seated] : round_) {
+    for (auto& [id, seated] : round_) {
       const Job* const job = view.find(id);
       if (job == nullptr || seated.place.gpus.empty()) continue;
-      const std::size_t type = view.cluster().gpu(seated.place.gpus.front()).type;
+      const JobView known = view.job(id);
+      const std::uint8_t type = view.cluster().gpu(seated.place.gpus.front()).type;
       // A job may turn out to have ended before the round did.
-      const Duration ran = view.job(id).ran() - seated.ran_before;
-      plan_.add(id, type, std::max(Duration::zero(), ran));
+      const Duration ran = known.ran() - std::exchange(seated.ran_before, known.ran());
+      plan_.add(id, type, std::max(Duration::zero(), ran), speed_on(view, known, type));
     }
   }
 
   void begin_round(const ClusterView& view) {
+    book(view);
+    use_answer(view);
     Trial trial = view.trial();
     clear(trial, view);
     const Trial::Mark empty = trial.mark();
@@ -146,11 +235,12 @@ class Rounds final : public Policy {
     for (Seat& seat : seats) {
       round_[seat.job] = {.place = std::move(seat.place), .ran_before = view.job(seat.job).ran()};
     }
-    round_end_ = later(view.now(), times_.round);
+    round_end_ = later(view.now(), rules_.round);
   }
 
   std::vector<Seat> choose(const ClusterView& view, Seating seating) const {
     std::vector<JobId> left;
+    std::vector<JobId> unplanned;
     // Jobs that must not give way are in the round, whatever they are owed.
     const std::set<JobId> kept = seating.keep_left_alone(jobs_.ids());
     for (const JobId id : jobs_.ids()) {
@@ -158,23 +248,35 @@ class Rounds final : public Policy {
       if (kept.contains(id)) continue;
       if (ask.gpus() == GpuCount(0)) {
         seating.seat(id, ask);
-      } else if (plan_.has(id)) {
-        left.push_back(id);
+      } else {
+        const bool waits = rules_.newcomers == RoundRules::Newcomers::Wait && !plan_.has(id);
+        (waits ? unplanned : left).push_back(id);
       }
     }
-    for (const std::size_t type : draw_types(view)) {
-      for (const std::size_t i : plan_.by_claim(left, type, times_.round / 2)) {
+    for (const std::size_t type : types_in(rules_.types, view)) {
+      const TimePlan::Ranking by{.half = rules_.round / 2, .unowed = rules_.unowed};
+      for (const std::size_t i : plan_.by_claim(left, type, by)) {
         const auto ask = on_type(ask_of(view.job(left[i])), type);
         if (ask && seating.seat(left[i], *ask)) left[i] = JobId();
       }
       std::erase(left, JobId());
     }
+    if (asked_) seat_anywhere(view, unplanned, seating);  // they have waited long enough
     return seating.take();
+  }
+  static void seat_anywhere(const ClusterView& view, std::span<const JobId> jobs,
+                            Seating& seating) {
+    for (const JobId id : jobs) {
+      for (std::size_t type = 0; type < view.cluster().type_names().size(); ++type) {
+        const auto ask = on_type(ask_of(view.job(id)), type);
+        if (ask && seating.seat(id, *ask)) break;
+      }
+    }
   }
 
   /// Most passes are within a round, whose jobs have their places.
-  Decisions carry_out(const ClusterView& view) const {
-    if (is_carried_out(view)) return {};
+  void carry_out(const ClusterView& view, Decisions& decisions) const {
+    if (is_carried_out(view)) return;
     std::vector<JobId> jobs;  // others wait, and go on waiting
     std::vector<std::optional<Placement>> places;
     for (const JobId id : jobs_.ids()) {
@@ -183,7 +285,7 @@ class Rounds final : public Policy {
       jobs.push_back(id);
       places.push_back(found == round_.end() ? std::nullopt : std::optional(found->second.place));
     }
-    return rearrange(view, jobs, places);
+    decisions.list = rearrange(view, jobs, places).list;
   }
 
   /// True if all jobs of the round that are there run in their places, and no other does.
@@ -209,26 +311,28 @@ class Rounds final : public Policy {
   std::optional<Instant> wake_at() const {
     if (!round_.empty()) return round_end_;
     if (plan_.has_all(jobs_.ids())) return std::nullopt;
-    return later(plan_.made_at(), times_.plan_lasts);
+    return later(plan_.made_at(), rules_.plan_lasts);
   }
 
   std::string name_;
-  RoundTimes times_;
+  RoundRules rules_;
   std::unique_ptr<Placer> placer_;
   OneTypePlacer one_type_;
-  Allocate allocate_;
+  std::unique_ptr<Allocator> allocator_;
   JobList jobs_;  ///< In order of arrival.
   TimePlan plan_;
   std::map<JobId, Seated> round_;
   Instant round_end_ = kStart;
+  std::optional<Asked> asked_;
   bool unchecked_ = false;  ///< As restored: its round may name GPUs that the cluster lacks.
 };
 
 }  // namespace
 
-std::unique_ptr<Policy> in_rounds(std::string_view name, const RoundTimes& times,
-                                  std::unique_ptr<Placer> placer, Allocate allocate) {
-  return std::make_unique<Rounds>(name, times, std::move(placer), std::move(allocate));
+std::unique_ptr<Policy> in_rounds(std::string_view name, const RoundRules& rules,
+                                  std::unique_ptr<Placer> placer,
+                                  std::unique_ptr<Allocator> allocator) {
+  return std::make_unique<Rounds>(name, rules, std::move(placer), std::move(allocator));
 }
 
 }  // namespace berth

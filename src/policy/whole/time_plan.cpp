@@ -62,9 +62,12 @@ void TimePlan::follow(const ClusterView& view, const JobList& jobs) {
   }
 }
 
-void TimePlan::add(JobId job, std::size_t type, Duration ran) {
+void TimePlan::add(JobId job, std::size_t type, Duration ran, Rate speed) {
   const auto found = memory_.standings.find(job);
-  if (found != memory_.standings.end()) found->second.types[type].ran += ran;
+  if (found == memory_.standings.end()) return;
+  found->second.types[type].ran += ran;
+  const Wide worked = Wide{micros(ran)} * speed.ppm() / Rate::kWhole;
+  found->second.worked += Duration(static_cast<std::int64_t>(worked));
 }
 
 bool TimePlan::has_all(std::span<const JobId> jobs) const {
@@ -77,35 +80,33 @@ bool TimePlan::is_due(std::span<const JobId> jobs, Instant now, Duration lasts) 
   return changed && (planned == 0 || now >= later(memory_.made_at, lasts));
 }
 
-void TimePlan::make(Instant now, std::span<const JobId> jobs,
-                    std::span<const std::vector<TimeShare>> shares) {
-  BERTH_ASSERT(shares.size() == jobs.size());
+void TimePlan::make(Instant now, const Owed& owed) {
   const Duration since = now - memory_.made_at;
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    Standing& standing = memory_.standings.at(jobs[i]);
-    BERTH_ASSERT(shares[i].size() == standing.types.size());
+  for (const auto& [job, shares] : owed) {
+    Standing& standing = memory_.standings.at(job);
+    BERTH_ASSERT(shares.size() == standing.types.size());
     for (std::size_t type = 0; type < standing.types.size(); ++type) {
-      BERTH_ASSERT(is_sane(shares[i][type]));
+      BERTH_ASSERT(is_sane(shares[type]));
       OnType& on = standing.types[type];
-      const Wide owed = Wide{on.owed.part} * micros(since) / on.owed.of;
-      if (standing.planned) on.lacking += Duration(static_cast<std::int64_t>(owed)) - on.ran;
+      const Wide before = Wide{on.owed.part} * micros(since) / on.owed.of;
+      on.lacking += Duration(static_cast<std::int64_t>(before)) - on.ran;
       on.ran = Duration::zero();
-      on.owed = shares[i][type];
+      on.owed = shares[type];
     }
     standing.planned = true;
   }
   memory_.made_at = now;
-  memory_.jobs = std::ssize(jobs);
+  memory_.jobs = std::ssize(owed);
 }
 
 std::vector<std::size_t> TimePlan::by_claim(std::span<const JobId> jobs, std::size_t type,
-                                            Duration half) const {
+                                            const Ranking& by) const {
   std::vector<Claim> claims;
   claims.reserve(jobs.size());
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const OnType& on = memory_.standings.at(jobs[i]).types[type];
-    if (on.owed.part == 0) continue;
-    claims.push_back({.received = Wide{on.owed.of} * micros(half + on.ran),
+    if (on.owed.part == 0 && by.unowed == Unowed::Never) continue;
+    claims.push_back({.received = Wide{on.owed.of} * micros(by.half + on.ran),
                       .owed = on.owed,
                       .lacking = on.lacking,
                       .position = i});
@@ -121,6 +122,7 @@ bool is_sane(const TimePlan::Memory& memory) {
   constexpr std::int64_t kLargest = std::int64_t{1} << 60;
   return memory.made_at >= kStart && micros(memory.made_at) <= kLargest && memory.jobs >= 0 &&
          std::ranges::all_of(memory.standings, [](const auto& entry) {
+           if (entry.second.worked < Duration::zero()) return false;
            const auto is_type = [](const TimePlan::OnType& on) { return is_sane(on); };
            return std::ranges::all_of(entry.second.types, is_type);
          });

@@ -1,10 +1,13 @@
-// Goal: a policy in rounds is one function; claims to a type follow what is owed and received.
-// Method: toy plans, whose first round is worked out by hand; a plan followed by another.
+// Goal: a policy in rounds is one allocator; claims to a type follow what is owed and received; a
+// plan waits for its answer, and not for long.
+// Method: toy plans, whose first round is worked out by hand; a plan followed by another; answers
+// that come in time, late, never, or make no sense.
 #include "policy/whole/rounds.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "policy/kit/job_list.hpp"
@@ -15,8 +18,6 @@
 namespace berth {
 namespace {
 
-using Shares = std::vector<std::vector<TimeShare>>;
-
 /// A node of one `fast` GPU and one of a `slow` GPU.
 Cluster fast_and_slow() {
   Cluster cluster;
@@ -26,17 +27,42 @@ Cluster fast_and_slow() {
   return cluster;
 }
 
-std::unique_ptr<Policy> of_plan(Allocate allocate) {
+using Propose = std::function<Proposal(std::span<const JobId>)>;
+
+class Toy final : public Allocator {
+ public:
+  explicit Toy(Propose propose) : propose_(std::move(propose)) {}
+  Proposal propose(const ClusterView&, std::span<const JobId> jobs, const TimePlan&) override {
+    return propose_(jobs);
+  }
+
+ private:
+  Propose propose_;
+};
+
+std::unique_ptr<Policy> of_plan(Propose propose) {
   auto placer = (*std::ranges::find(placers(), "first-fit", &PlacerEntry::name)).make();
   return in_rounds("toy", {.round = seconds(60), .plan_lasts = seconds(60)}, std::move(placer),
-                   std::move(allocate));
+                   std::make_unique<Toy>(std::move(propose)));
 }
 
 /// Each job gets one type alone: the first the slow one, the second the fast one.
-Shares crossed(const ClusterView&, std::span<const JobId> jobs) {
-  Shares shares(jobs.size(), std::vector<TimeShare>(2));
-  for (std::size_t i = 0; i < jobs.size(); ++i) shares[i][1 - i % 2] = {.part = 1, .of = 1};
-  return shares;
+Proposal crossed(std::span<const JobId> jobs) {
+  Proposal proposal;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    proposal.options.push_back({.job = jobs[i], .type = static_cast<std::uint8_t>(1 - i % 2)});
+    proposal.shares.push_back({.part = 1, .of = 1});
+  }
+  return proposal;
+}
+
+/// The same, if a solver says so.
+Proposal asked(std::span<const JobId> jobs) {
+  Proposal proposal = crossed(jobs);
+  proposal.shares.clear();
+  proposal.question =
+      Question{LinearProgram{.columns = static_cast<std::uint32_t>(jobs.size()), .rows = {}}};
+  return proposal;
 }
 
 std::map<JobId, std::uint32_t> gpus_of(const Decisions& decisions) {
@@ -62,9 +88,7 @@ TEST(Rounds, AJobRunsOnlyOnATypeThatThePlanOwesIt) {
 TEST(Rounds, AJobThatIsOwedNothingWaitsThoughGpusAreIdle) {
   test::Scene scene(fast_and_slow());
   scene.wait(test::whole(1, kForever));
-  const auto policy = of_plan([](const ClusterView&, std::span<const JobId> jobs) {
-    return Shares(jobs.size(), std::vector<TimeShare>(2));
-  });
+  const auto policy = of_plan([](std::span<const JobId>) { return Proposal{}; });
   EXPECT_TRUE(policy->decide(scene.view(), {}).list.empty());
 }
 
@@ -86,6 +110,71 @@ TEST(Rounds, RestoredTheyDecideAlikeAndOtherBytesAreRefused) {
   EXPECT_NE(refused.error().message.find("toy"), std::string::npos) << refused.error().message;
 }
 
+class AskedRounds : public testing::Test {
+ protected:
+  Decisions decide() { return policy_->decide(scene_.view(), {}); }
+  Decisions decide_with(Answer answer) {
+    scene_.answer(std::move(answer));
+    Decisions decisions = decide();
+    scene_.answer(std::nullopt);
+    return decisions;
+  }
+
+  test::Scene scene_{fast_and_slow()};
+  const JobId first_ = scene_.wait(test::whole(1, kForever));
+  const JobId second_ = scene_.wait(test::whole(1, kForever));
+  std::unique_ptr<Policy> policy_ = of_plan(asked);
+  const Decisions first_pass_ = decide();
+  const std::uint64_t number_ = first_pass_.question ? first_pass_.question->number() : 0;
+  const Answer all_{.number = number_, .values = {1'000'000, 1'000'000}};
+};
+
+TEST_F(AskedRounds, AskAndWaitThenFollowTheAnswer) {
+  EXPECT_TRUE(first_pass_.question && first_pass_.list.empty());
+  EXPECT_EQ(first_pass_.wake_at, kStart + seconds(6));
+  scene_.at(kStart + seconds(2));
+  const Decisions decisions = decide_with(all_);
+  EXPECT_EQ(gpus_of(decisions), (std::map<JobId, std::uint32_t>{{first_, 1}, {second_, 0}}));
+  EXPECT_EQ(decisions.wake_at, kStart + seconds(62));
+  EXPECT_FALSE(decisions.question);
+}
+
+TEST_F(AskedRounds, AnswersToOtherQuestionsAreNotTaken) {
+  EXPECT_TRUE(decide_with({.number = number_ + 1, .values = all_.values}).list.empty());
+}
+
+TEST_F(AskedRounds, WithoutAnAnswerTheyGoOnAndAskAgainARoundLater) {
+  scene_.at(kStart + seconds(6));
+  const Decisions late = decide();
+  EXPECT_EQ(gpus_of(late), (std::map<JobId, std::uint32_t>{{first_, 0}, {second_, 1}}))
+      << "without a plan each has what is free";
+  EXPECT_EQ(late.wake_at, kStart + seconds(66));
+  scene_.at(kStart + seconds(66));
+  EXPECT_TRUE(decide().question);
+}
+
+TEST_F(AskedRounds, ALateAnswerCountsFromTheNextRound) {
+  scene_.at(kStart + seconds(6));
+  const auto before = gpus_of(decide());
+  scene_.at(kStart + seconds(30));
+  EXPECT_EQ(gpus_of(decide_with({.number = number_, .values = {1'000'000, 0}})), before);
+  scene_.at(kStart + seconds(66));
+  EXPECT_EQ(gpus_of(decide()), (std::map<JobId, std::uint32_t>{{first_, 1}}));
+}
+
+TEST_F(AskedRounds, AnAnswerWithoutValuesLeavesWhatIsThere) {
+  scene_.at(kStart + seconds(1));
+  EXPECT_TRUE(gpus_of(decide_with({.number = number_, .values = {}})).empty());
+}
+
+TEST_F(AskedRounds, RestoredTheyKnowWhatTheyAsked) {
+  const auto copy = of_plan(asked);
+  ASSERT_TRUE(copy->restore(policy_->save()).has_value());
+  EXPECT_EQ(copy->save(), policy_->save());
+  scene_.answer(all_);
+  EXPECT_EQ(gpus_of(copy->decide(scene_.view(), {})).size(), 2U);
+}
+
 TEST(TimePlan, ClaimsGoByTimeReceivedOverTimeOwed) {
   test::Scene scene(test::uniform(1, 4));
   std::vector<JobId> jobs;
@@ -95,15 +184,21 @@ TEST(TimePlan, ClaimsGoByTimeReceivedOverTimeOwed) {
   TimePlan plan;
   plan.follow(scene.view(), list);
   EXPECT_TRUE(plan.is_due(jobs, kStart, seconds(60)));
-  const Shares shares = {{{1, 4}}, {{1, 2}}, {{0, 1}}, {{1, 4}}};
-  plan.make(kStart, jobs, shares);
+  const TimePlan::Owed owed = {
+      {jobs[0], {{1, 4}}}, {jobs[1], {{1, 2}}}, {jobs[2], {{0, 1}}}, {jobs[3], {{1, 4}}}};
+  plan.make(kStart, owed);
   using Positions = std::vector<std::size_t>;
-  EXPECT_EQ(plan.by_claim(jobs, 0, seconds(30)), (Positions{1, 0, 3})) << "nothing is owed to 2";
-  plan.add(jobs[1], 0, seconds(31));
-  plan.add(jobs[0], 0, seconds(1));
-  EXPECT_EQ(plan.by_claim(jobs, 0, seconds(30)), (Positions{3, 1, 0})) << "120, 122 and 124 s";
-  plan.make(kStart + seconds(120), jobs, shares);
-  EXPECT_EQ(plan.by_claim(jobs, 0, seconds(30)), (Positions{1, 3, 0})) << "3 lacks a second more";
+  const TimePlan::Ranking by{.half = seconds(30)};
+  EXPECT_EQ(plan.by_claim(jobs, 0, by), (Positions{1, 0, 3})) << "nothing is owed to 2";
+  plan.add(jobs[1], 0, seconds(31), kFullSpeed);
+  plan.add(jobs[0], 0, seconds(1), Rate(500'000));
+  EXPECT_EQ(plan.by_claim(jobs, 0, by), (Positions{3, 1, 0})) << "120, 122 and 124 s";
+  EXPECT_EQ(plan.worked(jobs[1]), seconds(31));
+  EXPECT_EQ(plan.worked(jobs[0]), seconds(1) / 2) << "at half speed";
+  plan.make(kStart + seconds(120), owed);
+  EXPECT_EQ(plan.by_claim(jobs, 0, by), (Positions{1, 3, 0})) << "3 lacks a second more";
+  EXPECT_EQ(plan.by_claim(jobs, 0, {.half = seconds(30), .unowed = TimePlan::Unowed::Last}),
+            (Positions{1, 3, 0, 2}));
 }
 
 }  // namespace

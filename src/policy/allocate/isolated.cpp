@@ -1,29 +1,13 @@
 // Gavel's isolated: every job gets the same part of every type of GPU, by time, in rounds.
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <utility>
-#include <vector>
 
+#include "policy/allocate/gavel.hpp"
+#include "policy/allocate/options.hpp"
 #include "policy/policies.hpp"
-#include "policy/whole/rounds.hpp"
 
 namespace berth {
-
-constexpr auto kGavelKeys = std::to_array<Key>({
-    {.name = "round",
-     .type = KeyType::Time,
-     .usual = "6m",
-     .least = micros(seconds(1)),
-     .most = kYear,
-     .what = "Length of a round."},
-    {.name = "plan_lasts",
-     .type = KeyType::Time,
-     .usual = "32m",
-     .least = 0,
-     .most = kYear,
-     .what = "A plan is used for at least this long, even if jobs come or go."},
-});
 
 constexpr About kGavelIsolated{
     .title =
@@ -55,26 +39,26 @@ constexpr About kGavelIsolated{
 namespace {
 
 /// GPUs of a type over the larger of all GPUs and jobs x GPUs asked for.
-std::vector<std::vector<TimeShare>> isolated(const ClusterView& view, std::span<const JobId> jobs) {
-  std::vector<std::int64_t> gpus_of_type(view.cluster().type_names().size());
-  for (const GpuSpec& gpu : view.cluster().gpus()) ++gpus_of_type[gpu.type];
-  std::vector<std::vector<TimeShare>> shares;
-  shares.reserve(jobs.size());
-  for (const JobId id : jobs) {
-    const std::int64_t asked = std::ssize(jobs) * view.job(id).gpus().raw();
-    const std::int64_t of = std::max(view.cluster().gpu_count().raw(), asked);
-    std::vector<TimeShare>& own = shares.emplace_back();
-    for (const std::int64_t gpus : gpus_of_type) own.push_back({.part = gpus, .of = of});
+class Isolated final : public Allocator {
+ public:
+  Proposal propose(const ClusterView& view, std::span<const JobId> jobs, const TimePlan&) override {
+    const Options options(view, jobs, Speed::Alike);
+    Proposal proposal{.options = options.plain(), .shares = {}};
+    for (const Rated& rated : options.all()) {
+      const std::int64_t asked = std::ssize(jobs) * options.gpus_asked(rated.job);
+      proposal.shares.push_back(
+          {.part = options.gpus_of(rated.option.type), .of = std::max(options.gpus(), asked)});
+    }
+    return proposal;
   }
-  return shares;
-}
+};
 
 }  // namespace
 
 std::unique_ptr<Policy> gavel_isolated(const Keys& keys, std::unique_ptr<Placer> placer,
                                        const Knobs&) {
-  const RoundTimes times{.round = keys.time("round"), .plan_lasts = keys.time("plan_lasts")};
-  return in_rounds("gavel/isolated", times, std::move(placer), isolated);
+  const RoundRules rules = gavel_rules(keys, RoundRules::Types::Drawn, TimePlan::Unowed::Never);
+  return in_rounds("gavel/isolated", rules, std::move(placer), std::make_unique<Isolated>());
 }
 
 }  // namespace berth

@@ -1,0 +1,130 @@
+// Gavel's max-min fairness: the job that gets least, beside an even part of all GPUs, gets most.
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "core/base/wide.hpp"
+#include "policy/allocate/gavel.hpp"
+#include "policy/allocate/options.hpp"
+#include "policy/policies.hpp"
+
+namespace berth {
+
+constexpr About kGavelMaxMinPerf{
+    .title = "Gavel's max-min fairness by speed: no job gets more at the cost of one with less.",
+    .rule =
+        "A plan gives a job on g GPUs the part x of the time on each type. What it gets is g times "
+        "its speed under the plan, over its speed with even parts (each type as often as it has "
+        "GPUs). The plan makes the least of these as large as can be; a job runs at most all the "
+        "time, and types have as many GPUs as they have. Of several best plans it is the one in "
+        "the middle (their analytic centre). Plans change and rounds give GPUs as in "
+        "`gavel/isolated`, but types come as the cluster lists them, and GPUs that nobody is owed "
+        "go to jobs that are owed none of that type.",
+    .reads =
+        "Speed on each type of GPU (`--speeds`), GPUs asked for, GPUs per type, run time, "
+        "arrivals.",
+    .source = "Gavel (Narayanan et al., OSDI 2020): `max_min_fairness_perf` of its artefact.",
+    .differs =
+        "Of several best plans the artefact takes what its solver finds: near the middle, where "
+        "that is an interior-point code. Weights of jobs are not read.",
+    .cost =
+        "A linear program of jobs x types columns per plan, solved beside the engine; else as "
+        "`gavel/isolated`.",
+    .proof =
+        "The artefact's run of its own trace of 96 jobs, and its printed means of 1,000 jobs at "
+        "several rates of arrival (doc/results/rounds.md, test/paper/gavel_test.cpp).",
+    .needs = {.preemption = true},
+    .keys = kGavelKeys};
+
+constexpr About kGavelMaxMin = like(
+    kGavelMaxMinPerf,
+    {.title = "Gavel's max-min fairness: every job gets as much time on GPUs, of whichever type.",
+     .rule = "As `gavel/max-min-perf`, but jobs are taken to be as fast on all types, and a round "
+             "fills the types in a drawn order.",
+     .reads = "GPUs asked for, GPUs per type, run time, arrivals, random order of types.",
+     .source = "Gavel (Narayanan et al., OSDI 2020): `max_min_fairness` of its artefact."});
+
+constexpr auto kMaxMinKeys = std::to_array<Key>({
+    {.name = "round",
+     .type = KeyType::Time,
+     .usual = "6m",
+     .least = micros(seconds(1)),
+     .most = kYear,
+     .what = "Length of a round."},
+});
+
+constexpr About kMaxMin = like(
+    kGavelMaxMinPerf,
+    {.title = "Max-min fairness over types of GPU: no job gets more at the cost of one with less.",
+     .rule =
+         "Plans as `gavel/max-min-perf` makes them, a new one at the end of a round if jobs came "
+         "or went. GPUs that nobody is owed go to whom they fit, new jobs among them.",
+     .differs =
+         "Gavel plans at most every 32 minutes, and a new job waits for that though GPUs are idle. "
+         "Of several best plans this is the one in the middle. Weights of jobs are not read.",
+     .proof = "None of its own: its plans are those of `gavel/max-min-perf`.",
+     .keys = kMaxMinKeys});
+
+namespace {
+
+class MaxMin final : public Allocator {
+ public:
+  explicit MaxMin(Speed speed) : speed_(speed) {}
+
+  Proposal propose(const ClusterView& view, std::span<const JobId> jobs, const TimePlan&) override {
+    const Options options(view, jobs, speed_);
+    Proposal proposal{.options = options.plain(), .shares = {}};
+    if (options.columns() == 0) return proposal;
+    const std::uint32_t least = options.columns();
+    LinearProgram program{
+        .columns = least + 1, .rows = options.rows(), .gain = {{least, Rate::kWhole}}};
+    for (std::size_t job = 0; job < options.jobs(); ++job) {
+      if (options.of(job).empty()) continue;
+      Row gets{.terms = {{least, Rate::kWhole}}, .most = 0};
+      for (const Rated& rated : options.of(job)) {
+        gets.terms.push_back({options.column(rated), -worth_of(options, rated)});
+      }
+      program.rows.push_back(std::move(gets));
+    }
+    proposal.question = Question{std::move(program)};
+    return proposal;
+  }
+
+ private:
+  /// Of all the time on this type, in millionths.
+  static std::int64_t worth_of(const Options& options, const Rated& rated) {
+    const std::int64_t even = std::max<std::int64_t>(1, options.even_speed(rated.job));
+    const Wide gpus = options.gpus_asked(rated.job);
+    return static_cast<std::int64_t>(gpus * rated.speed.ppm() * Rate::kWhole / even);
+  }
+
+  Speed speed_;
+};
+
+}  // namespace
+
+std::unique_ptr<Policy> max_min(const Keys& keys, std::unique_ptr<Placer> placer, const Knobs&) {
+  const RoundRules rules{.round = keys.time("round"),
+                         .plan_lasts = Duration::zero(),
+                         .types = RoundRules::Types::Listed,
+                         .unowed = TimePlan::Unowed::Last,
+                         .newcomers = RoundRules::Newcomers::AreUnowed};
+  return in_rounds("max-min", rules, std::move(placer), std::make_unique<MaxMin>(Speed::Measured));
+}
+
+std::unique_ptr<Policy> gavel_max_min(const Keys& keys, std::unique_ptr<Placer> placer,
+                                      const Knobs&) {
+  const RoundRules rules = gavel_rules(keys, RoundRules::Types::Drawn, TimePlan::Unowed::Last);
+  return in_rounds("gavel/max-min", rules, std::move(placer),
+                   std::make_unique<MaxMin>(Speed::Alike));
+}
+
+std::unique_ptr<Policy> gavel_max_min_perf(const Keys& keys, std::unique_ptr<Placer> placer,
+                                           const Knobs&) {
+  const RoundRules rules = gavel_rules(keys, RoundRules::Types::Listed, TimePlan::Unowed::Last);
+  return in_rounds("gavel/max-min-perf", rules, std::move(placer),
+                   std::make_unique<MaxMin>(Speed::Measured));
+}
+
+}  // namespace berth

@@ -1,0 +1,82 @@
+#include "policy/allocate/options.hpp"
+
+#include <numeric>
+
+#include "core/base/wide.hpp"
+#include "policy/kit/seats.hpp"
+
+namespace berth {
+
+namespace {
+
+std::vector<std::int64_t> count_gpus(const Cluster& cluster) {
+  std::vector<std::int64_t> gpus(cluster.type_names().size());
+  for (const GpuSpec& gpu : cluster.gpus()) ++gpus[gpu.type];
+  return gpus;
+}
+
+bool can_run_on(const ClusterView& view, const JobView& job, std::uint8_t type) {
+  const std::string& name = view.cluster().type_names()[type];
+  return on_type(ask_of(job), type).has_value() &&
+         view.speeds().runs_on(job.spec().model, job.request().gpu.count.raw(), name);
+}
+
+}  // namespace
+
+Rate speed_on(const ClusterView& view, const JobView& job, std::uint8_t type) {
+  return view.speed(job, {.gpus = job.request().gpu.count.raw(), .nodes = 1, .type = type});
+}
+
+Options::Options(const ClusterView& view, std::span<const JobId> jobs, Speed speed)
+    : gpus_(count_gpus(view.cluster())) {
+  for (const JobId id : jobs) {
+    const JobView job = view.job(id);
+    asked_.push_back(job.request().gpu.count.raw());
+    for (std::uint8_t type = 0; type < gpus_.size(); ++type) {
+      const std::int64_t asked = asked_.back();
+      if (asked == 0 || asked > gpus_[type] || !can_run_on(view, job, type)) continue;
+      all_.push_back({.option = {.job = id, .type = type},
+                      .job = asked_.size() - 1,
+                      .speed = speed == Speed::Alike ? kFullSpeed : speed_on(view, job, type)});
+    }
+    begin_.push_back(all_.size());
+  }
+}
+
+std::vector<Option> Options::plain() const {
+  std::vector<Option> plain;
+  for (const Rated& rated : all_) plain.push_back(rated.option);
+  return plain;
+}
+
+std::int64_t Options::gpus() const {
+  return std::accumulate(gpus_.begin(), gpus_.end(), std::int64_t{0});
+}
+
+std::vector<Row> Options::rows() const {
+  std::vector<Row> of_types(gpus_.size());
+  for (std::size_t type = 0; type < gpus_.size(); ++type) {
+    of_types[type].most = gpus_[type] * Rate::kWhole;
+  }
+  std::vector<Row> rows;
+  for (std::size_t job = 0; job < jobs(); ++job) {
+    Row all_time{.terms = {}, .most = Rate::kWhole};
+    for (const Rated& rated : of(job)) {
+      all_time.terms.push_back({column(rated), Rate::kWhole});
+      of_types[rated.option.type].terms.push_back({column(rated), asked_[job] * Rate::kWhole});
+    }
+    if (!all_time.terms.empty()) rows.push_back(std::move(all_time));
+  }
+  for (Row& row : of_types) {
+    if (!row.terms.empty()) rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::int64_t Options::even_speed(std::size_t job) const {
+  Wide sum = 0;
+  for (const Rated& rated : of(job)) sum += Wide{rated.speed.ppm()} * gpus_[rated.option.type];
+  return static_cast<std::int64_t>(sum / gpus());
+}
+
+}  // namespace berth

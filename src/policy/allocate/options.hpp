@@ -1,0 +1,60 @@
+// The options of a set of jobs, and the parts that linear programs over them have in common.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/question.hpp"
+#include "core/view.hpp"
+#include "policy/allocate/allocator.hpp"
+
+namespace berth {
+
+/// Whether an allocator reads how fast jobs are on each type of GPU, or takes all types for alike.
+enum class Speed : std::uint8_t { Measured, Alike };
+
+/// An option with what the programs need of it.
+struct Rated {
+  Option option;
+  std::size_t job = 0;  ///< Its position in the list.
+  Rate speed;
+};
+
+/// The options of these jobs, by job and type: each type with enough GPUs that the request and the
+/// table of speeds allow. O(jobs x types).
+class Options {
+ public:
+  Options(const ClusterView& view, std::span<const JobId> jobs, Speed speed);
+
+  const std::vector<Rated>& all() const { return all_; }
+  /// Those of the job at this position.
+  std::span<const Rated> of(std::size_t job) const {
+    return std::span(all_).subspan(begin_[job], begin_[job + 1] - begin_[job]);
+  }
+  std::size_t jobs() const { return begin_.size() - 1; }
+  std::uint32_t column(const Rated& rated) const {
+    return static_cast<std::uint32_t>(&rated - all_.data());
+  }
+  std::uint32_t columns() const { return static_cast<std::uint32_t>(all_.size()); }
+  std::vector<Option> plain() const;
+
+  /// A job runs at most all the time, and a type has so many GPUs: within these, shares can be
+  /// kept by rounds.
+  std::vector<Row> rows() const;
+  std::int64_t gpus_asked(std::size_t job) const { return asked_[job]; }
+  std::int64_t gpus_of(std::uint8_t type) const { return gpus_[type]; }
+  std::int64_t gpus() const;
+
+  /// The speed, in millionths, of a job that has as much of its time on each type as the type has
+  /// of all GPUs.
+  std::int64_t even_speed(std::size_t job) const;
+
+ private:
+  std::vector<Rated> all_;
+  std::vector<std::size_t> begin_{0};
+  std::vector<std::int64_t> asked_;
+  std::vector<std::int64_t> gpus_;
+};
+
+}  // namespace berth

@@ -1,0 +1,20 @@
+// How much of a job is left to do, for allocators that read it.
+#pragma once
+
+#include <algorithm>
+
+#include "policy/whole/time_plan.hpp"
+
+namespace berth {
+
+/// At full speed; above zero. A job without an estimate, or past it, is taken to be half done: run
+/// times have long tails.
+inline Duration work_left(const JobView& job, const TimePlan& plan) {
+  constexpr Duration kLeast = seconds(1);
+  const Duration worked = plan.knows(job.id()) ? plan.worked(job.id()) : Duration::zero();
+  const Duration whole = job.estimate();
+  const bool is_known = whole != kForever && whole > worked;
+  return std::max(kLeast, is_known ? whole - worked : worked);
+}
+
+}  // namespace berth
