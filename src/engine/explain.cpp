@@ -243,6 +243,8 @@ std::string gate_text(const Explanation& found, const ClusterView& view) {
       return "other jobs have their turns";
     case GateWord::What::Round:
       return "other jobs have this round";
+    case GateWord::What::Plan:
+      return "it came after the plan of who gets which GPUs";
     case GateWord::What::Freed:
       return "its place is not free yet";
     case GateWord::What::HostMemory:

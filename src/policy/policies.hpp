@@ -109,6 +109,8 @@ std::unique_ptr<Policy> gavel_finish_time(const Keys&, std::unique_ptr<Placer>, 
 extern const About kGavelFinishTime;
 std::unique_ptr<Policy> gavel_finish_time_perf(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kGavelFinishTimePerf;
+std::unique_ptr<Policy> gavel_allox(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kGavelAllox;
 std::unique_ptr<Policy> gavel_makespan(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kGavelMakespan;
 std::unique_ptr<Policy> gavel_fifo_perf(const Keys&, std::unique_ptr<Placer>, const Knobs&);

@@ -39,6 +39,7 @@ struct GateWord {
     Ahead,  ///< Jobs ahead of it.
     Turn,   ///< The turns of other jobs.
     Round,  ///< The end of a round that has other jobs.
+    Plan,   ///< A plan that has it.
     Freed,  ///< Its own place, which others leave.
     // With Why::Capacity:
     HostMemory,  ///< Of which too little is left to suspend others for it.

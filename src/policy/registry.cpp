@@ -39,6 +39,7 @@ constexpr auto kPolicies = std::to_array<PolicyEntry>({
     {"gavel/max-min-perf", kGavelMaxMinPerf, gavel_max_min_perf},
     {"gavel/finish-time-fairness", kGavelFinishTime, gavel_finish_time},
     {"gavel/finish-time-fairness-perf", kGavelFinishTimePerf, gavel_finish_time_perf},
+    {"gavel/allox", kGavelAllox, gavel_allox},
     {"gavel/makespan", kGavelMakespan, gavel_makespan},
     {"fair-share", kFairShare, fair_share, "skip"},
     {"drf", kDrf, drf, "skip"},

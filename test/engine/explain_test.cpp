@@ -179,12 +179,24 @@ TEST_F(Explain, SaysWhatThePolicyDecided) {
 
 TEST_F(Explain, SaysThatOtherJobsHaveTheRound) {
   Engine engine(cluster(), {}, *make_policy("gavel/isolated", "first-fit"));
+  engine.step(kStart, {{job(1, 1, 20_GiB), job(2, 1, 20_GiB), job(3, 1, 20_GiB)}});
+  const Attempt attempt(1);
+  engine.step(kStart + seconds(60),
+              {{Started{JobId(1), attempt}, Started{JobId(2), attempt},
+                Exited{.job = JobId(1), .attempt = attempt}, Released{JobId(1), attempt}}});
+  const Explanation found = explain(engine.view(), JobId(3), engine.refused(JobId(3)));
+  EXPECT_EQ(found.why, Why::Order) << "a GPU is free until the round ends";
+  EXPECT_THAT(found.text, HasSubstr("; other jobs have this round;"));
+}
+
+TEST_F(Explain, SaysThatAJobCameAfterThePlan) {
+  Engine engine(cluster(), {}, *make_policy("gavel/isolated", "first-fit"));
   engine.step(kStart, {{job(1, 1, 20_GiB)}});
   engine.step(kStart + seconds(60), {{job(2, 1, 20_GiB)}});
   const Explanation found = explain(engine.view(), JobId(2), engine.refused(JobId(2)));
   EXPECT_EQ(found.why, Why::Order) << "a GPU is free until the round ends";
   EXPECT_EQ(found.until, kNever) << "the round is over early if its jobs are";
-  EXPECT_THAT(found.text, HasSubstr("; other jobs have this round;"));
+  EXPECT_THAT(found.text, HasSubstr("; it came after the plan of who gets which GPUs;"));
 }
 
 TEST_F(Explain, SaysThatAGateLetsItWait) {

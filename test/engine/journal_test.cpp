@@ -29,7 +29,7 @@ using Structures =
                Reserved, Unreserved, GpuLost, Link, Wired, Updated, Estimated, Drained, Submitted,
                CancelAsked, HoldAsked, ReleaseAsked, Started, StartFailed, Exited, Released,
                TenantUse, Measured, GpuHealth, NodeHealth, Reported, Configured, Weighed, Bounded,
-               Ticked, Start, Preempt, Migrate, Reserve, Classify, Reject>;
+               Ticked, Answer, Solved, Start, Preempt, Migrate, Reserve, Classify, Reject>;
 
 template <class Check>
 void for_each_structure(const Check& check) {

@@ -24,7 +24,7 @@ int solve_one() {
   for (ssize_t got = 0; (got = ::read(STDIN_FILENO, bytes, sizeof bytes)) > 0;) {
     text.append(bytes, static_cast<std::size_t>(got));
   }
-  Question question;
+  berth::Question question;
   if (!codec::get_kept(text, question)) return 2;
   const std::string answer = codec::kept(solve::answer(question));
   for (std::size_t done = 0; done < answer.size();) {
@@ -35,7 +35,7 @@ int solve_one() {
   return 0;
 }
 
-void Solver::solve(Question question) {
+void Solver::solve(berth::Question question) {
   if (is_at_work_) {
     next_ = std::move(question);
   } else {
@@ -43,7 +43,7 @@ void Solver::solve(Question question) {
   }
 }
 
-void Solver::begin(const Question& question) {
+void Solver::begin(const berth::Question& question) {
   is_at_work_ = true;
   const std::uint64_t number = question.number();
   const HelperOrder order{.flag = kSolver,

@@ -28,16 +28,16 @@ class Solver : public live::Solver {
 
   Solver(Loop& loop, Hooks hooks) : runs_(loop), hooks_(std::move(hooks)) {}
   /// One at a time: of those that come meanwhile only the latest is answered.
-  void solve(Question question) override;
+  void solve(berth::Question question) override;
 
  private:
-  void begin(const Question& question);
+  void begin(const berth::Question& question);
   void conclude(Answer answer);
 
   HelperRuns runs_;
   Hooks hooks_;
   bool is_at_work_ = false;
-  std::optional<Question> next_;
+  std::optional<berth::Question> next_;
 };
 
 }  // namespace berth::daemon

@@ -39,6 +39,10 @@ class Allocator {
   virtual Proposal propose(const ClusterView& view, std::span<const JobId> jobs,
                            const TimePlan& plan) = 0;
 
+  /// What these options of its last proposal with a question are owed by the answer; nothing if it
+  /// is of no use. Unless it is overridden, the values of the first columns, in millionths.
+  virtual std::vector<TimeShare> shares(std::span<const Option> options, const Answer& answer);
+
   virtual Snapshot save() const { return {}; }
   virtual Expected<void> restore(const Snapshot&) { return {}; }
 };

@@ -23,10 +23,6 @@ bool can_run_on(const ClusterView& view, const JobView& job, std::uint8_t type) 
 
 }  // namespace
 
-Rate speed_on(const ClusterView& view, const JobView& job, std::uint8_t type) {
-  return view.speed(job, {.gpus = job.request().gpu.count.raw(), .nodes = 1, .type = type});
-}
-
 Options::Options(const ClusterView& view, std::span<const JobId> jobs, Speed speed)
     : gpus_(count_gpus(view.cluster())) {
   for (const JobId id : jobs) {

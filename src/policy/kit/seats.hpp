@@ -1,6 +1,7 @@
 // Seats: places for the jobs of a round, each on one type of GPU, as if no job ran now.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <set>
@@ -60,6 +61,10 @@ class Seating {
   /// Those of these jobs that must not give way keep their places. Returns: them.
   std::set<JobId> keep_left_alone(std::span<const JobId> jobs);
 
+  /// Whether a seat so far has any.
+  bool has_gpus() const {
+    return std::ranges::any_of(seats_, [](const Seat& seat) { return !seat.place.gpus.empty(); });
+  }
   std::vector<Seat> take() { return std::move(seats_); }
 
  private:

@@ -74,17 +74,6 @@ std::vector<std::size_t> types_in(RoundRules::Types order, const ClusterView& vi
   return types;
 }
 
-/// The shares of the first options, by an answer in millionths; nothing if it is not one for them.
-std::optional<std::vector<TimeShare>> shares_in(const Answer& answer, std::size_t options) {
-  if (answer.values.size() < options) return std::nullopt;
-  std::vector<TimeShare> shares;
-  for (std::size_t i = 0; i < options; ++i) {
-    const std::int64_t part = std::clamp<std::int64_t>(answer.values[i], 0, Rate::kWhole);
-    shares.push_back({.part = part, .of = Rate::kWhole});
-  }
-  return shares;
-}
-
 class Rounds final : public Policy {
  public:
   Rounds(std::string_view name, const RoundRules& rules, std::unique_ptr<Placer> placer,
@@ -105,6 +94,8 @@ class Rounds final : public Policy {
     if (is_over(view)) {
       decisions.question = begin_plan(view);
       if (!is_late(view)) begin_round(view);
+      const bool is_empty = is_over(view) && !decisions.question;
+      if (is_empty) decisions.question = begin_plan(view);  // of the jobs that came meanwhile
     }
     carry_out(view, decisions);
     jobs_.reject_impossible(decisions);
@@ -114,7 +105,10 @@ class Rounds final : public Policy {
 
   std::optional<Refused> refused(JobId job, const ClusterView& view) const override {
     using What = GateWord::What;
-    return waits_its_turn(job, view, round_.contains(job) ? What::Freed : What::Round);
+    if (round_.contains(job)) return waits_its_turn(job, view, What::Freed);
+    const bool is_planned =
+        rules_.newcomers == RoundRules::Newcomers::AreUnowed || !plan_.knows(job) || plan_.has(job);
+    return waits_its_turn(job, view, is_planned ? What::Round : What::Plan);
   }
 
   Snapshot save() const override {
@@ -165,10 +159,13 @@ class Rounds final : public Policy {
     return asked_ && !asked_->answer && view.now() < asked_->until;
   }
 
+  /// A question that has no answer a round later may be lost. Requires: something was asked.
+  Instant ask_again_at() const { return later(asked_->until, rules_.round); }
+
   /// Makes the plan that is due, or asks for it. Returns: the question, if there is a new one.
   std::optional<Question> begin_plan(const ClusterView& view) {
-    const bool is_overdue = asked_ && !asked_->answer && asked_->until < round_end_;
-    if (is_overdue) asked_.reset();  // of an earlier round: it may be lost
+    const bool is_lost = asked_ && !asked_->answer && view.now() >= ask_again_at();
+    if (is_lost) asked_.reset();
     if (asked_) return std::nullopt;
     if (!plan_.is_due(jobs_.ids(), view.now(), rules_.plan_lasts)) return std::nullopt;
     book(view);
@@ -189,9 +186,14 @@ class Rounds final : public Policy {
   /// An answer of no use leaves the last plan as it is.
   void use_answer(const ClusterView& view) {
     if (!asked_ || !asked_->answer) return;
-    const auto shares = shares_in(*asked_->answer, asked_->options.size());
-    if (shares) make_plan(view, asked_->jobs, asked_->options, *shares);
-    asked_.reset();
+    const auto shares = allocator_->shares(asked_->options, *asked_->answer);
+    if (shares.size() == asked_->options.size()) {
+      make_plan(view, asked_->jobs, asked_->options, shares);
+      asked_.reset();
+    } else {
+      asked_->answer.reset();
+      asked_->until = view.now();
+    }
   }
 
   /// For those of the jobs that are still there.
@@ -262,6 +264,8 @@ class Rounds final : public Policy {
       std::erase(left, JobId());
     }
     if (asked_) seat_anywhere(view, unplanned, seating);  // they have waited long enough
+    // A plan may owe all to jobs that have no place now, as where GPUs fail.
+    if (!seating.has_gpus()) seat_anywhere(view, left, seating);
     return seating.take();
   }
   static void seat_anywhere(const ClusterView& view, std::span<const JobId> jobs,
@@ -310,8 +314,9 @@ class Rounds final : public Policy {
   /// The end of the round; if it is empty, the plan that will have jobs for one.
   std::optional<Instant> wake_at() const {
     if (!round_.empty()) return round_end_;
-    if (plan_.has_all(jobs_.ids())) return std::nullopt;
-    return later(plan_.made_at(), rules_.plan_lasts);
+    if (asked_) return ask_again_at();
+    const Instant then = later(plan_.made_at(), rules_.plan_lasts);
+    return plan_.is_due(jobs_.ids(), then, rules_.plan_lasts) ? std::optional(then) : std::nullopt;
   }
 
   std::string name_;

@@ -70,10 +70,6 @@ void TimePlan::add(JobId job, std::size_t type, Duration ran, Rate speed) {
   found->second.worked += Duration(static_cast<std::int64_t>(worked));
 }
 
-bool TimePlan::has_all(std::span<const JobId> jobs) const {
-  return std::ranges::all_of(jobs, [&](JobId id) { return has(id); });
-}
-
 bool TimePlan::is_due(std::span<const JobId> jobs, Instant now, Duration lasts) const {
   const auto planned = std::ranges::count_if(jobs, [&](JobId id) { return has(id); });
   const bool changed = planned != memory_.jobs || planned != std::ssize(jobs);

@@ -49,7 +49,6 @@ class TimePlan {
   bool knows(JobId job) const { return memory_.standings.contains(job); }
   /// Requires: it is known.
   bool has(JobId job) const { return memory_.standings.at(job).planned; }
-  bool has_all(std::span<const JobId> jobs) const;
   /// How long the job would have taken at full speed for what it did. Requires: it is known.
   Duration worked(JobId job) const { return memory_.standings.at(job).worked; }
   /// True if these are not the jobs of the plan and it is this old, or none of its jobs is left.

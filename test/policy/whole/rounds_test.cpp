@@ -87,9 +87,21 @@ TEST(Rounds, AJobRunsOnlyOnATypeThatThePlanOwesIt) {
 
 TEST(Rounds, AJobThatIsOwedNothingWaitsThoughGpusAreIdle) {
   test::Scene scene(fast_and_slow());
+  const JobId first = scene.wait(test::whole(1, kForever));
   scene.wait(test::whole(1, kForever));
+  const auto policy = of_plan([](std::span<const JobId> jobs) {
+    return Proposal{.options = {{.job = jobs[0], .type = 1}}, .shares = {{.part = 1, .of = 1}}};
+  });
+  EXPECT_EQ(gpus_of(policy->decide(scene.view(), {})),
+            (std::map<JobId, std::uint32_t>{{first, 1}}));
+}
+
+TEST(Rounds, WhereNobodyIsOwedAnythingItGoesByArrival) {
+  test::Scene scene(fast_and_slow());
+  const JobId first = scene.wait(test::whole(1, kForever));
   const auto policy = of_plan([](std::span<const JobId>) { return Proposal{}; });
-  EXPECT_TRUE(policy->decide(scene.view(), {}).list.empty());
+  EXPECT_EQ(gpus_of(policy->decide(scene.view(), {})),
+            (std::map<JobId, std::uint32_t>{{first, 0}}));
 }
 
 TEST(Rounds, RestoredTheyDecideAlikeAndOtherBytesAreRefused) {
@@ -162,9 +174,13 @@ TEST_F(AskedRounds, ALateAnswerCountsFromTheNextRound) {
   EXPECT_EQ(gpus_of(decide()), (std::map<JobId, std::uint32_t>{{first_, 1}}));
 }
 
-TEST_F(AskedRounds, AnAnswerWithoutValuesLeavesWhatIsThere) {
+TEST_F(AskedRounds, AnAnswerWithoutValuesIsNone) {
   scene_.at(kStart + seconds(1));
-  EXPECT_TRUE(gpus_of(decide_with({.number = number_, .values = {}})).empty());
+  const Decisions decisions = decide_with({.number = number_, .values = {}});
+  EXPECT_EQ(gpus_of(decisions), (std::map<JobId, std::uint32_t>{{first_, 0}, {second_, 1}}));
+  EXPECT_FALSE(decisions.question) << "not before a round is over";
+  scene_.at(kStart + seconds(61));
+  EXPECT_TRUE(decide().question);
 }
 
 TEST_F(AskedRounds, RestoredTheyKnowWhatTheyAsked) {
