@@ -5,12 +5,13 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/text/slurm_lines.hpp"
 
 namespace berth::cli {
 
@@ -50,13 +51,6 @@ struct SlurmWant {
   std::int64_t memory_mib = 0;
 };
 
-/// What it holds of one GPU.
-struct SlurmHolding {
-  std::string node;
-  std::uint32_t gpu = 0;
-  std::int64_t gib = 0;  ///< 0: all of it.
-};
-
 /// A job, a task of an array, or its tasks that wait.
 struct SlurmJob {
   std::string handle;  ///< `7`, `8_3`, `8_[2-9]`.
@@ -69,6 +63,7 @@ struct SlurmJob {
   std::string dependency;
   std::string start;  ///< Slurm's text; "" for none.
   std::string place;  ///< Its nodes.
+  std::string note;   ///< Of an agent of berth's: what it held too much; "" for none.
   std::string feature;
   std::set<std::string, std::less<>> partitions;
   std::set<std::string, std::less<>> excluded;  ///< Nodes.
@@ -85,14 +80,6 @@ struct SlurmFacts {
   std::vector<SlurmNode> nodes;
   std::vector<SlurmJob> jobs;
 };
-
-/// `n[1,3-4],m7` as names.
-std::vector<std::string> slurm_names(std::string_view list);
-
-/// The words of one line of `scontrol -o`, by their keys. What is in parentheses, and `None` and
-/// `Unknown` alone, are none.
-using SlurmWords = std::map<std::string, std::string, std::less<>>;
-SlurmWords slurm_words(std::string_view line);
 
 /// Of both answers, one line for each node and each job. What cannot be read is left out.
 SlurmFacts slurm_facts(std::string_view nodes, std::string_view jobs);

@@ -93,14 +93,6 @@ std::string why_text_of(const SlurmFacts& facts, const std::string& handle) {
   return cli::slurm_why_page(job_in(facts, handle), {.facts = facts, .today = "2026-11-30"}, {});
 }
 
-TEST(SlurmNames, AreToldApart) {
-  EXPECT_THAT(cli::slurm_names("n[1,3-4],m7"), ElementsAre("n1", "n3", "n4", "m7"));
-  EXPECT_THAT(cli::slurm_names("gpu[08-10]-ib"), ElementsAre("gpu08-ib", "gpu09-ib", "gpu10-ib"));
-  EXPECT_THAT(cli::slurm_names("n[1-"), ElementsAre("n[1-"));
-  EXPECT_THAT(cli::slurm_names("n[x]"), ElementsAre());
-  EXPECT_THAT(cli::slurm_names(""), ElementsAre());
-}
-
 TEST(SlurmFacts, TellWhatEachGpuHasLeft) {
   EXPECT_THAT(free_of(old_facts(), 0), ElementsAre(30, 54, 54, 54));
   EXPECT_THAT(free_of(new_facts(), 0), ElementsAre(50, 70, 0, 50));
@@ -174,6 +166,19 @@ TEST(SlurmWhy, NodesThatTheJobLeavesOutAreSo) {
   EXPECT_EQ(cli::slurm_lack(job, nodes[0]), "is excluded for this job");
 }
 
+TEST(SlurmWhy, SaysThatAnAgentEndedIt) {
+  const std::string note =
+      "it held 45 GiB on GPU 0, was granted 20 GiB, and the rest is granted to others";
+  const auto text_with = [&](const std::string& state) {
+    const std::string line = "JobId=9 JobName=a UserId=root(0) JobState=" + state +
+                             " NodeList=n1 AdminComment=ticket 7; berth: " + note + " StdErr=/x \n";
+    return why_text_of(cli::slurm_facts(kOldNodes, line), "9");
+  };
+  EXPECT_THAT(text_with("CANCELLED"), HasSubstr("\nbecause       " + note + "\n"));
+  EXPECT_THAT(text_with("RUNNING"), HasSubstr("\nmemory        " + note + "\n"));
+  EXPECT_THAT(why_text_of(old_facts(), "1"), Not(HasSubstr("berth")));
+}
+
 constexpr std::string_view kConfig =
     "CliFilterPlugins        = cli_filter/lua\nJobSubmitPlugins        = lua\n"
     "SelectTypeParameters    = CR_CORE_MEMORY\nSLURM_VERSION           = 22.05.8\n";
@@ -193,6 +198,17 @@ TEST(SlurmDoctor, FlagsWholeGpusBesideShardsWhereSlurmCountsThemWrongly) {
   EXPECT_THAT(check_text(new_facts(), newer),
               AllOf(HasSubstr("Slurm 24.11.5 counts them beside shards"),
                     HasSubstr("for a task each"), HasSubstr("--vram and vram=SIZE mean nothing")));
+}
+
+TEST(SlurmDoctor, FlagsJobsThatCanOpenAllGpus) {
+  const auto with = [](const std::string& lines) {
+    return check_text(old_facts(), std::string(kConfig) + lines);
+  };
+  EXPECT_THAT(with(""), HasSubstr("cgroup.conf has no ConstrainDevices=yes"));
+  EXPECT_THAT(with("ConstrainDevices        = yes\nTaskPlugin              = task/affinity\n"),
+              HasSubstr("TaskPlugin in slurm.conf has no task/cgroup"));
+  EXPECT_THAT(with("TaskPlugin = task/affinity,task/cgroup\nConstrainDevices        = yes\n"),
+              HasSubstr("jobs can open their own GPUs alone"));
 }
 
 /// The real program, and a scontrol that prints these lines.

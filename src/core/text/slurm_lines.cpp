@@ -1,0 +1,160 @@
+#include "core/text/slurm_lines.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <system_error>
+
+#include "core/text/text.hpp"
+
+namespace berth {
+
+namespace {
+
+/// `0-1,3` of `IDX:0-1,3`.
+std::vector<std::uint32_t> indices_in(std::string_view inside) {
+  std::vector<std::uint32_t> indices;
+  constexpr std::int64_t kMostGpus = 1024;
+  if (!inside.starts_with("IDX:")) return indices;
+  inside.remove_prefix(4);
+  while (!inside.empty()) {
+    std::string_view range = next_part(inside, ',');
+    const auto first = slurm_number(next_part(range, '-'));
+    const auto last = range.empty() ? first : slurm_number(range);
+    if (!first || !last || *first < 0 || *last > kMostGpus) break;
+    for (std::int64_t i = *first; i <= *last; ++i) {
+      indices.push_back(static_cast<std::uint32_t>(i));
+    }
+  }
+  return indices;
+}
+
+/// `shard:20(IDX:0)` of 22.05, `shard:60(30/80,0/80,0/80,30/80)` of 24.11, `gpu:2(IDX:0-1)`.
+void add_holding(std::vector<SlurmHolding>& holds, const GresPart& part, const SlurmHolding& like) {
+  if (part.name != "shard" && part.name != "gpu") return;
+  const auto add = [&](std::uint32_t gpu, std::int64_t gib) {
+    SlurmHolding& added = holds.emplace_back(like);
+    added.gpu = gpu;
+    added.gib = gib;
+  };
+  const std::vector<std::uint32_t> indices = indices_in(part.inside);
+  for (const std::uint32_t gpu : indices) {
+    const std::int64_t each = part.count / static_cast<std::int64_t>(indices.size());
+    add(gpu, part.name == "gpu" ? 0 : each);
+  }
+  if (!part.inside.contains('/')) return;
+  std::string_view rest = part.inside;
+  for (std::uint32_t gpu = 0; !rest.empty(); ++gpu) {
+    const auto gib = slurm_number(next_part(rest, ','));
+    if (gib && *gib > 0) add(gpu, *gib);
+  }
+}
+
+}  // namespace
+
+std::optional<std::int64_t> slurm_number(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end == text.data()) return std::nullopt;
+  return number;
+}
+
+std::vector<std::string> slurm_names(std::string_view list) {
+  constexpr std::int64_t kMostNames = 100'000;
+  std::vector<std::string> names;
+  while (!list.empty()) {
+    const auto comma = list.find(',');
+    const auto open = list.find('[');
+    const auto close = list.find(']', open);
+    if (open == std::string_view::npos || close == std::string_view::npos || comma < open) {
+      names.emplace_back(next_part(list, ','));
+      continue;
+    }
+    const std::string stem(list.substr(0, open));
+    std::string_view ranges = list.substr(open + 1, close - open - 1);
+    list.remove_prefix(close + 1);
+    const std::string_view behind = next_part(list, ',');
+    while (!ranges.empty()) {
+      std::string_view range = next_part(ranges, ',');
+      const std::string_view from = next_part(range, '-');
+      const auto first = slurm_number(from);
+      const auto last = range.empty() ? first : slurm_number(range);
+      if (!first || !last || *last - *first > kMostNames) break;
+      for (std::int64_t i = *first; i <= *last; ++i) {
+        std::string number = std::to_string(i);
+        if (number.size() < from.size()) number.insert(0, from.size() - number.size(), '0');
+        names.push_back(stem + number + std::string(behind));
+      }
+    }
+  }
+  return names;
+}
+
+SlurmWords slurm_words(std::string_view line) {
+  SlurmWords words;
+  std::string last;
+  while (!line.empty()) {
+    std::string_view value = next_part(line, ' ');
+    if (value.empty()) continue;
+    const bool has_key = is_letter(value.front()) && value.contains('=');
+    if (!has_key) {  // a text of several words, as of a reason
+      if (!last.empty()) words[last] += " " + std::string(value);
+      continue;
+    }
+    const std::string key(next_part(value, '='));
+    const bool is_none =
+        value == "(null)" || value == "None" || value == "Unknown" || value == "N/A";
+    last = words.contains(key) ? "" : key;
+    if (!last.empty()) words[key] = is_none ? "" : value;
+  }
+  return words;
+}
+
+std::string slurm_word(const SlurmWords& words, std::string_view key) {
+  const auto found = words.find(key);
+  return found == words.end() ? "" : found->second;
+}
+
+std::string slurm_handle(const SlurmWords& words) {
+  const std::string id = slurm_word(words, "JobId");
+  const std::string array = slurm_word(words, "ArrayJobId");
+  const std::string task = slurm_word(words, "ArrayTaskId");
+  if (array.empty() || task.empty()) return id;
+  const bool is_one = std::ranges::all_of(task, is_digit);
+  return array + "_" + (is_one ? task : "[" + task + "]");
+}
+
+GresPart gres_part(std::string_view text) {
+  GresPart part;
+  if (text.starts_with("gres:") || text.starts_with("gres/")) text.remove_prefix(5);
+  if (const auto open = text.rfind('('); open != std::string_view::npos && text.ends_with(')')) {
+    part.inside = text.substr(open + 1, text.size() - open - 2);
+    text = text.substr(0, open);
+  }
+  part.name = text.substr(0, text.find_first_of(":="));
+  const auto last = text.find_last_of(":=");
+  if (last != std::string_view::npos) {
+    part.count = slurm_number(text.substr(last + 1)).value_or(1);
+  }
+  return part;
+}
+
+std::vector<SlurmHolding> slurm_holdings(std::string_view line) {
+  std::vector<SlurmHolding> holds;
+  constexpr std::string_view kNodes = " Nodes=";
+  std::size_t count = 0;
+  for (auto at = line.find(kNodes); at != std::string_view::npos; at = line.find(kNodes, at + 1)) {
+    ++count;
+    std::string_view rest = line.substr(at + kNodes.size());
+    const std::vector<std::string> nodes = slurm_names(next_part(rest, ' '));
+    next_part(rest, ' ');  // CPU_IDs
+    next_part(rest, ' ');  // Mem
+    std::string_view gres = next_part(rest, ' ');
+    if (next_part(gres, '=') != "GRES") continue;
+    each_gres(gres, [&](const GresPart& part) {
+      for (const std::string& node : nodes) add_holding(holds, part, {.node = node, .part = count});
+    });
+  }
+  return holds;
+}
+
+}  // namespace berth

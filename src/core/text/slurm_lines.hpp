@@ -1,0 +1,59 @@
+// Lines of `scontrol -o -d show`: their words, names of nodes, and the generic resources in them.
+//
+// Pure functions of texts of Slurm 22.05 to 24.11. Amounts of GPU memory are shards of 1 GiB.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/split.hpp"
+
+namespace berth {
+
+/// The number at the beginning; nothing where there is none.
+std::optional<std::int64_t> slurm_number(std::string_view text);
+
+/// `n[1,3-4],m7` as names.
+std::vector<std::string> slurm_names(std::string_view list);
+
+/// The words of one line, by their keys. What is in parentheses, and `None` and `Unknown` alone,
+/// are none.
+using SlurmWords = std::map<std::string, std::string, std::less<>>;
+SlurmWords slurm_words(std::string_view line);
+
+/// "" for a word that the line does not have.
+std::string slurm_word(const SlurmWords& words, std::string_view key);
+
+/// `7`, and of a task of an array, or of those that wait, `8_3` or `8_[2-9]`. Not the JobId: that
+/// of an array's last task means all its tasks to scancel.
+std::string slurm_handle(const SlurmWords& words);
+
+/// A part of a request or of a node's resources, as `gres/shard:a100:20(S:0)` or `gres/gpu=1`.
+struct GresPart {
+  std::string_view name;
+  std::int64_t count = 1;
+  std::string_view inside;  ///< Of its parentheses.
+};
+GresPart gres_part(std::string_view text);
+
+template <typename Take>
+void each_gres(std::string_view list, const Take& take) {
+  while (!list.empty()) take(gres_part(next_part_outside_parentheses(list)));
+}
+
+/// What a job holds of one GPU.
+struct SlurmHolding {
+  std::string node;
+  std::uint32_t gpu = 0;
+  std::int64_t gib = 0;  ///< 0: all of it.
+  std::size_t part = 0;  ///< Of the line, counted: a name that a user chose may look like one.
+};
+
+/// Of each `Nodes=n1 CPU_IDs=0 Mem=100 GRES=shard:20(IDX:0)` in the line of a job that runs.
+std::vector<SlurmHolding> slurm_holdings(std::string_view line);
+
+}  // namespace berth
