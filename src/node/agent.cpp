@@ -14,14 +14,18 @@
 #include <csignal>
 #include <cstdio>
 #include <ctime>
+#include <future>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <utility>
 
+#include "daemon/loop/processes.hpp"
 #include "daemon/machine/machine.hpp"
 #include "daemon/notices/notify.hpp"
 #include "node/jobs.hpp"
+#include "node/overrun_watch.hpp"
 #include "posix/descriptor.hpp"
 #include "posix/error.hpp"
 
@@ -213,6 +217,110 @@ class Trouble {
   std::string text_;
 };
 
+/// Tells Slurm what is worth telling. A controller that takes its time holds up nothing else.
+class Teller {
+ public:
+  explicit Teller(AgentOptions agent)
+      : agent_(std::move(agent)), told_at_(SteadyClock::now() - agent_.pace.every) {}
+
+  void tell(std::vector<NodeGpu> now) {
+    const bool is_free = has_answer();
+    keep_most(now, before_);
+    before_ = now;
+    if (!is_free) return;
+    const auto ago = std::chrono::duration_cast<Duration>(SteadyClock::now() - told_at_);
+    if (!is_worth_telling(told_, now, ago, agent_.pace)) return;
+    told_at_ = SteadyClock::now();  // one that fails is not repeated at once either
+    const NodeReport report{.at = std::time(nullptr), .every = agent_.pace.every, .gpus = now};
+    telling_ = std::move(now);
+    before_.clear();
+    answer_ = std::async(std::launch::async, run_program_for,
+                         std::vector<std::string>{"scontrol", "update", "nodename=" + agent_.node,
+                                                  "extra=" + to_text(report)},
+                         kPatience);
+  }
+
+ private:
+  /// Of the call before, if there was one.
+  bool has_answer() {
+    if (!answer_.valid()) return true;
+    if (answer_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return false;
+    const auto done = answer_.get();
+    trouble_.set(done ? "" : done.error().message);
+    told_ = done ? telling_ : std::vector<NodeGpu>();
+    if (!done) keep_most(before_, telling_);
+    return true;
+  }
+
+  const AgentOptions agent_;
+  SteadyClock::time_point told_at_;
+  std::vector<NodeGpu> told_;
+  std::vector<NodeGpu> telling_;
+  std::vector<NodeGpu> before_;  ///< Seen since, with the most of each job.
+  std::future<Expected<std::string>> answer_;
+  Trouble trouble_;
+};
+
+// ---- Overruns --------------------------------------------------------------------------------
+
+constexpr Duration kShortPatience = seconds(5);  ///< Meanwhile no GPU is looked at.
+
+/// Requires: `steps` outlives it.
+std::function<OwnerOf()> looks_by(SlurmSteps& steps) {
+  return [&steps] {
+    return [jobs = std::make_shared<SlurmJobs>(steps)](pid_t pid) { return jobs->of(pid); };
+  };
+}
+
+/// Whose a process is, is asked once more when its number can be no other's.
+void kill_on(GpuPort& port, std::uint32_t device, std::uint32_t job) {
+  const auto sample = port.glance(device);
+  if (!sample || !sample->processes) return;
+  std::vector<std::pair<pid_t, Descriptor>> pidfds;
+  for (const GpuProcess& process : *sample->processes) {
+    const int pidfd = static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0));
+    if (pidfd >= 0) pidfds.emplace_back(process.pid, pidfd);
+  }
+  SlurmJobs owners;
+  for (const auto& [pid, pidfd] : pidfds) {
+    const Owner owner = owners.of(pid);
+    const auto* const of = std::get_if<OfJob>(&owner);
+    if (of != nullptr && of->job == JobId(job)) daemon::send_signal(pidfd, SIGKILL);
+  }
+}
+
+Bytes context_on(const Cluster& cluster, Bytes fallback) {
+  Bytes most{0};
+  for (const GpuSpec& gpu : cluster.gpus()) most = std::max(most, gpu.context);
+  return cluster.gpus().empty() ? fallback : most;
+}
+
+/// None where memory is not guaranteed. Requires: the machine and the steps outlive it.
+std::optional<OverrunWatch> watch_on(daemon::Machine& machine, const daemon::Options& options,
+                                     const std::string& node, SlurmSteps& steps) {
+  if (options.rules.settings.admission.mode != AdmissionMode::Guarantee) return std::nullopt;
+  GpuPort& port = *machine.port;
+  const Devices& devices = machine.devices;
+  return OverrunWatch(
+      {.node = node,
+       .overuse = options.overuse,
+       .context = context_on(machine.cluster, options.context)},
+      {.slurm = [](const auto& words) { return run_program_for(words, kShortPatience); },
+       .observe = [&] { return observe(port, devices, looks_by(steps)); },
+       .jobs_here = slurm_jobs_here,
+       .kill =
+           [&](std::uint32_t job, std::uint32_t gpu) {
+             const auto indices = indices_of(devices);
+             const auto at = std::ranges::find(indices, gpu);
+             if (at == indices.end()) return;
+             kill_on(port, static_cast<std::uint32_t>(at - indices.begin()), job);
+           },
+       .log =
+           [](const std::string& text) {
+             std::fprintf(stderr, "berthd: agent: %s\n", text.c_str());
+           }});
+}
+
 }  // namespace
 
 std::vector<NodeGpu> observe(GpuPort& port, const Devices& devices,
@@ -285,25 +393,13 @@ Expected<void> run_agent(const daemon::Options& options, const AgentOptions& age
   std::fprintf(stderr, "berthd: agent of node %s: %zu GPUs\n", agent.node.c_str(),
                machine->devices.list.size());
   daemon::notify("READY=1");
-  std::vector<NodeGpu> told;
-  std::vector<NodeGpu> before;
-  auto told_at = SteadyClock::now() - agent.pace.every;
-  Trouble trouble;
+  Teller teller(agent);
+  SlurmSteps steps;
+  std::optional<OverrunWatch> watch = watch_on(*machine, options, agent.node, steps);
   do {
-    std::vector<NodeGpu> now = observe(*machine->port, machine->devices, [] {
-      return [jobs = std::make_shared<SlurmJobs>()](pid_t pid) { return jobs->of(pid); };
-    });
-    keep_most(now, before);
-    before = now;
-    const auto ago = std::chrono::duration_cast<Duration>(SteadyClock::now() - told_at);
-    if (!is_worth_telling(told, now, ago, agent.pace)) continue;
-    told_at = SteadyClock::now();  // one that fails is not repeated at once either
-    const NodeReport report{.at = std::time(nullptr), .every = agent.pace.every, .gpus = now};
-    const auto done = run_program_for(
-        {"scontrol", "update", "nodename=" + agent.node, "extra=" + to_text(report)}, kPatience);
-    trouble.set(done ? "" : done.error().message);
-    told = done ? now : std::vector<NodeGpu>();
-    if (done) before.clear();
+    const std::vector<NodeGpu> now = observe(*machine->port, machine->devices, looks_by(steps));
+    if (watch) watch->look(now, SteadyClock::now());
+    teller.tell(now);
   } while (!is_told_to_end(signals, options.probe));
   return {};
 }

@@ -2,7 +2,8 @@
 // Slurm's jobs and others hold of the node's GPUs.
 //
 // It tells by `scontrol update nodename=N extra=...`: Slurm takes that from its administrators
-// only, by munge, and berth-slurm sees it among the nodes' changes. It starts and ends no job. A
+// only, by munge, and berth-slurm sees it among the nodes' changes. Where Slurm schedules itself it
+// ends jobs that hold what others were granted (overrun_watch.hpp), with admission `guarantee`. A
 // driver or a controller that hangs makes it silent, which berth-slurm notices.
 #pragma once
 

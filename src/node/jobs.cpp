@@ -8,6 +8,7 @@
 #include <string>
 
 #include "posix/small_file.hpp"
+#include "shim/record.hpp"
 
 namespace berth::node {
 
@@ -87,13 +88,51 @@ std::optional<std::uint32_t> slurm_job_of_title(std::string_view title) {
   return leading_number(title.substr(kBegin.size()));
 }
 
+std::set<std::uint32_t> slurm_jobs_here() {
+  std::set<std::uint32_t> jobs;
+  for (const auto& [pid, job] : find_steps()) jobs.insert(static_cast<std::uint32_t>(job.value()));
+  return jobs;
+}
+
+const daemon::Shims& SlurmSteps::living() {
+  std::erase_if(steps_, [&](const auto& step) {
+    return shim::start_of(step.first) != std::optional(starts_.at(step.first));
+  });
+  return steps_;
+}
+
+bool SlurmSteps::find_for(pid_t pid) {
+  constexpr auto kKept = std::chrono::minutes(1);
+  const auto now = std::chrono::steady_clock::now();
+  if (now - strangers_since_ > kKept) {
+    strangers_.clear();
+    strangers_since_ = now;
+  }
+  const auto start = shim::start_of(pid);
+  const auto known = strangers_.find(pid);
+  if (!start || (known != strangers_.end() && known->second == *start)) return false;
+  strangers_[pid] = *start;  // what is not below a step now comes below none later
+  steps_ = find_steps();
+  starts_.clear();
+  std::erase_if(steps_, [&](const auto& step) {
+    const auto began = shim::start_of(step.first);
+    if (began) starts_[step.first] = *began;
+    return !began;
+  });
+  return true;
+}
+
 Owner SlurmJobs::of(pid_t pid) {
   if (const auto job = slurm_job_of_cgroups(daemon::process_cgroups(pid)))
     return OfJob{JobId(*job)};
   if (!kinship_) {
-    steps_ = find_steps();
-    kinship_.emplace(*steps_);
+    known_ = steps_->living();
+    kinship_.emplace(known_);
   }
+  const Owner owner = kinship_->of(pid);
+  if (!std::holds_alternative<OfStranger>(owner) || !steps_->find_for(pid)) return owner;
+  known_ = steps_->living();  // its step may have begun since
+  kinship_.emplace(known_);
   return kinship_->of(pid);
 }
 

@@ -129,6 +129,11 @@ std::string state_text(const SlurmJob& job) {
   return job.waits() ? "waiting" : text;
 }
 
+/// An agent notes of a job that goes on as well, where it is told to warn.
+const char* noted_text(const SlurmJob& job) {
+  return job.state == "RUNNING" || job.state == "SUSPENDED" ? "memory" : "because";
+}
+
 Json check_row(const char* name, const char* status, const std::string& detail) {
   return {{"name", name}, {"status", status}, {"detail", detail}};
 }
@@ -188,6 +193,19 @@ Json words_check(std::string_view config) {
                        " has no lua: " +
                        (decides ? "steps that ask for GPUs are refused in jobs that share one"
                                 : "--vram and vram=SIZE mean nothing"));
+}
+
+/// By cgroup.conf of the controller, which `scontrol show config` has at its end.
+Json devices_check(std::string_view config) {
+  const bool constrains = setting_in(config, "ConstrainDevices") == "yes";
+  const bool has_plugin = setting_in(config, "TaskPlugin").contains("cgroup");
+  if (constrains && has_plugin) {
+    return check_row("devices", "ok", "jobs can open their own GPUs alone (ConstrainDevices)");
+  }
+  return check_row("devices", "warn",
+                   "a job can open GPUs that are not its own, also if it asks for none: " +
+                       std::string(constrains ? "TaskPlugin in slurm.conf has no task/cgroup"
+                                              : "cgroup.conf has no ConstrainDevices=yes"));
 }
 
 Json agents_check(const SlurmFacts& facts) {
@@ -277,6 +295,7 @@ Json slurm_job_json(const SlurmJob& job, std::string_view today) {
     json["reason"] = slurm_reason(job);
     json["start"] = slurm_start(job, today);
   }
+  if (!job.note.empty()) json["note"] = printable(job.note);
   return json;
 }
 
@@ -292,6 +311,7 @@ std::string slurm_why_page(const SlurmJob& job, const SlurmView& view, const Loo
   if (!job.waits()) {
     page.line(title, "is not waiting: Slurm says " + printable(job.state) +
                          (job.place.empty() ? "" : " on " + printable(job.place)));
+    if (!job.note.empty()) page.line(noted_text(job), printable(job.note));
     return page.text();
   }
   page.line(title, printable(job.name) + " waits: " + slurm_reason(job));
@@ -395,6 +415,7 @@ Json slurm_checks(const SlurmFacts& facts, std::string_view config) {
                              spreads ? "a job may have memory on several GPUs, for a task each"
                                      : "a job shares one GPU of each node"));
   checks.push_back(mixture_check(facts, version));
+  checks.push_back(devices_check(config));
   checks.push_back(agents_check(facts));
   return checks;
 }
