@@ -25,7 +25,7 @@ USERS = [None, 65534]  # root, and somebody else
 SCRIPT = """#!/bin/sh
 say() {
   echo "$1 $2.${SLURM_ARRAY_TASK_ID:-0}.${SLURM_PROCID:-0} $SLURMD_NODENAME" \\
-    "${CUDA_VISIBLE_DEVICES:-none} $$ $(date +%%s.%%N)" >>%(log)s
+    "${CUDA_VISIBLE_DEVICES:-none} $$ $(date +%%s.%%N) $SLURM_JOB_ID" >>%(log)s
 }
 say begin "$1"
 sleep "$2"
@@ -44,15 +44,16 @@ def release():
 
 
 class NativeBed(Bed):
-    """A cluster of four nodes with four GPUs, on which Slurm schedules. On 22.05 the last two nodes
+    """A cluster of four nodes with four GPUs, on which Slurm schedules. On 22.05 the last `whole` nodes
     have no shards."""
 
-    def __init__(self):
+    def __init__(self, nodes=4, gpus=4, whole=2):
+        self.whole = whole
         self.by_task = release() >= (24, 11)
         extra = "PartitionName=other Nodes=ALL DefMemPerCPU=100 State=UP\n"
         if self.by_task:
             extra += "SelectTypeParameters=CR_Core_Memory,MULTIPLE_SHARING_GRES_PJ\n"
-        super().__init__(nodes=4, gpus=4, gib=GIB, extra=extra, with_berth=False)
+        super().__init__(nodes=nodes, gpus=gpus, gib=GIB, extra=extra, with_berth=False)
         self.said = self.folder + "/said"
         self.native = self.folder + "/native.sh"
         self.expected = {}  # by record: GiB on each GPU, and the number of GPUs that it sees
@@ -70,7 +71,7 @@ class NativeBed(Bed):
         for name, path in (("LUA", "/examples/slurm/job_submit.lua"),
                            ("SPANK", "/build/release/lib/berth_spank.so")):
             own["BERTH_SLURM_" + name] = os.environ.get("BERTH_SLURM_" + name, TOP + path)
-        own["BERTH_SLURM_WHOLE"] = "0" if self.by_task else "2"
+        own["BERTH_SLURM_WHOLE"] = "0" if self.by_task else str(self.whole)
         return own
 
     @staticmethod
@@ -123,13 +124,13 @@ class NativeBed(Bed):
     # ---- What must hold ----------------------------------------------------------------------
 
     def records(self):
-        """By record, each run: [node, GPUs, beginning, end]."""
+        """By record, each run: [node, GPUs, beginning, end, job]."""
         with open(self.said, encoding="utf-8") as file:
             lines = [line.split() for line in file]
         found, open_runs = collections.defaultdict(list), {}
-        for what, key, node, gpus, pid, at in lines:
+        for what, key, node, gpus, pid, at, job in lines:
             if what == "begin":
-                run = [node, [] if gpus == "none" else gpus.split(","), float(at), None]
+                run = [node, [] if gpus == "none" else gpus.split(","), float(at), None, job]
                 open_runs[key, node, pid] = run
                 found[key].append(run)
             else:
@@ -140,7 +141,7 @@ class NativeBed(Bed):
         """The most GiB on each GPU at one time. The tasks of one job that see a GPU share it."""
         spans = {}
         for key, runs in records.items():
-            for node, gpus, begin, end in runs:
+            for node, gpus, begin, end, _ in runs:
                 for gpu in gpus:
                     span = (key.rsplit(".", 1)[0], node, gpu)
                     was = spans.get(span, (begin, end))

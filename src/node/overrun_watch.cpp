@@ -110,9 +110,9 @@ void OverrunWatch::end_those(const std::vector<NodeOverrun>& suspects, Time now)
   }
 }
 
-/// Slurm takes no note of a job that has ended, so it is told first; that the note says what the job
-/// held, and not that it was ended, is true even if nothing follows. While a controller does not
-/// answer nothing is ended: nobody could say of whose queue the job is, and Slurm starts none
+/// Slurm takes no note of a job that has ended, so it is told first. The note says what the job
+/// held, and not that it was ended: that is true even if nothing follows. While a controller does
+/// not answer nothing is ended: nobody could say of whose queue the job is, and Slurm starts none
 /// beside it.
 void OverrunWatch::end(const NodeOverrun& overrun, Time now) {
   const auto rows = ports_.slurm(identity_words(overrun.job));
