@@ -13,7 +13,7 @@ constexpr auto kAskAgain = std::chrono::seconds(5);
 /// How long the memory of a job that was ended may take to come back, before others end for it.
 constexpr auto kReliefHere = std::chrono::seconds(5);
 /// With which berth-slurm's note of a job begins.
-constexpr std::string_view kOfBerthSlurm = "berth vram=";
+constexpr std::string_view kOfBerthSlurm = "berth ";
 
 std::set<std::uint32_t> jobs_on(const std::vector<NodeGpu>& gpus) {
   std::set<std::uint32_t> jobs;

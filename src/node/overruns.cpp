@@ -42,6 +42,23 @@ JobGrant narrowed(const std::optional<JobGrant>& known, const JobGrant& other) {
   return both;
 }
 
+/// What is of no one GPU, as `shard:20(CNT:20)`, or is shared by other rules, as `mps`, is whole:
+/// nobody could say what it may hold.
+JobGrant grant_of(std::string_view gres) {
+  JobGrant grant;
+  each_gres(gres, [&](const GresPart& part) {
+    if (part.count <= 0) return;
+    const auto gpus = gpus_of_gres(part);
+    if (part.name != "shard" || gpus.empty()) {
+      grant.has_whole =
+          grant.has_whole || part.name == "gpu" || part.name == "shard" || part.name == "mps";
+      return;
+    }
+    for (const auto& [gpu, gib] : gpus) grant.of[gpu] += kOneShard * gib;
+  });
+  return grant;
+}
+
 // ---- What a GPU lacks ------------------------------------------------------------------------
 
 /// A tenant of one GPU.
@@ -123,14 +140,10 @@ std::optional<JobGrant> grant_in(std::string_view shown, std::uint32_t job, std:
   bool is_shown = false;
   for (const std::string_view record : records_of(shown, job)) {
     is_shown = true;
-    std::map<std::size_t, JobGrant> parts;
-    for (const SlurmHolding& holding : slurm_holdings(record)) {
-      if (holding.node != node) continue;
-      JobGrant& part = parts[holding.part];
-      if (holding.gib == 0) part.has_whole = true;
-      if (holding.gib > 0) part.of[holding.gpu] += kOneShard * holding.gib;
+    for (const SlurmNodesPart& part : slurm_nodes_parts(record)) {
+      const bool is_here = std::ranges::find(part.nodes, node) != part.nodes.end();
+      if (is_here && !part.gres.empty()) least = narrowed(least, grant_of(part.gres));
     }
-    for (const auto& [at, part] : parts) least = narrowed(least, part);
   }
   if (!is_shown) return std::nullopt;
   return least.value_or(JobGrant());

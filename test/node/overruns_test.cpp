@@ -40,6 +40,14 @@ TEST(GrantIn, TheWordsOfBothReleases) {
   EXPECT_EQ(grant_in("slurm_load_jobs error\n", 7, "n1"), std::nullopt);
 }
 
+TEST(GrantIn, WhatIsOfNoOneGpuIsWhole) {
+  for (const char* gres : {"gpu:2(CNT:2)", "gpu:a100:1(IDX:3)", "mps:50(IDX:0)", "shard:20(CNT:20)",
+                           "shard:20(IDX:0),gpu:1(IDX:1)"}) {
+    EXPECT_TRUE(grant_in(shown("JobId=7 JobName=a", gres), 7, "n1")->has_whole) << gres;
+  }
+  EXPECT_FALSE(grant_in(shown("JobId=7 JobName=a", "nic:2(CNT:2)"), 7, "n1")->has_whole);
+}
+
 TEST(GrantIn, AnArrayIsOfTheTaskThatIsMeant) {
   const std::string array =
       shown("JobId=8 ArrayJobId=8 ArrayTaskId=2 JobName=a", "shard:9(IDX:0)") +
@@ -282,12 +290,16 @@ TEST_F(Watched, AJobThatHasEndedMeanwhileIsLeftAlone) {
 }
 
 TEST_F(Watched, AJobOfBerthSlurmIsLeftToIt) {
-  OverrunWatch own = watch();
-  hold(12_GiB, 45_GiB);
-  identities_ = row("2", "2_5", "berth vram=20GiB gpus=1 class=short");
-  for (int i = 0; i < 3; ++i) own.look(gpus_, now_ + std::chrono::seconds(i));
-  EXPECT_EQ(calls_of("scancel"), 0U);
-  EXPECT_EQ(calls_of("squeue"), 1U);
+  for (const char* const note :
+       {"berth vram=20GiB gpus=1 class=short", "berth gpus=1 class=long attempt=1 at=n1:0"}) {
+    calls_.clear();
+    OverrunWatch own = watch();
+    hold(12_GiB, 45_GiB);
+    identities_ = row("2", "2_5", note);
+    for (int i = 0; i < 3; ++i) own.look(gpus_, now_ + std::chrono::seconds(i));
+    EXPECT_EQ(calls_of("scancel"), 0U) << note;
+    EXPECT_EQ(calls_of("squeue"), 1U) << note;
+  }
 }
 
 TEST_F(Watched, AControllerThatIsAwayIsAskedAgain) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <system_error>
+#include <utility>
 
 #include "core/text/text.hpp"
 
@@ -26,27 +27,6 @@ std::vector<std::uint32_t> indices_in(std::string_view inside) {
     }
   }
   return indices;
-}
-
-/// `shard:20(IDX:0)` of 22.05, `shard:60(30/80,0/80,0/80,30/80)` of 24.11, `gpu:2(IDX:0-1)`.
-void add_holding(std::vector<SlurmHolding>& holds, const GresPart& part, const SlurmHolding& like) {
-  if (part.name != "shard" && part.name != "gpu") return;
-  const auto add = [&](std::uint32_t gpu, std::int64_t gib) {
-    SlurmHolding& added = holds.emplace_back(like);
-    added.gpu = gpu;
-    added.gib = gib;
-  };
-  const std::vector<std::uint32_t> indices = indices_in(part.inside);
-  for (const std::uint32_t gpu : indices) {
-    const std::int64_t each = part.count / static_cast<std::int64_t>(indices.size());
-    add(gpu, part.name == "gpu" ? 0 : each);
-  }
-  if (!part.inside.contains('/')) return;
-  std::string_view rest = part.inside;
-  for (std::uint32_t gpu = 0; !rest.empty(); ++gpu) {
-    const auto gib = slurm_number(next_part(rest, ','));
-    if (gib && *gib > 0) add(gpu, *gib);
-  }
 }
 
 }  // namespace
@@ -138,20 +118,45 @@ GresPart gres_part(std::string_view text) {
   return part;
 }
 
-std::vector<SlurmHolding> slurm_holdings(std::string_view line) {
-  std::vector<SlurmHolding> holds;
+std::map<std::uint32_t, std::int64_t> gpus_of_gres(const GresPart& part) {
+  std::map<std::uint32_t, std::int64_t> gpus;
+  if (part.name != "shard" && part.name != "gpu") return gpus;
+  const std::vector<std::uint32_t> indices = indices_in(part.inside);
+  for (const std::uint32_t gpu : indices) {
+    const std::int64_t each = part.count / static_cast<std::int64_t>(indices.size());
+    gpus[gpu] = part.name == "gpu" ? 0 : each;
+  }
+  if (!part.inside.contains('/')) return gpus;
+  std::string_view rest = part.inside;
+  for (std::uint32_t gpu = 0; !rest.empty(); ++gpu) {
+    const auto gib = slurm_number(next_part(rest, ','));
+    if (gib && *gib > 0) gpus[gpu] = *gib;
+  }
+  return gpus;
+}
+
+std::vector<SlurmNodesPart> slurm_nodes_parts(std::string_view line) {
+  std::vector<SlurmNodesPart> parts;
   constexpr std::string_view kNodes = " Nodes=";
-  std::size_t count = 0;
   for (auto at = line.find(kNodes); at != std::string_view::npos; at = line.find(kNodes, at + 1)) {
-    ++count;
     std::string_view rest = line.substr(at + kNodes.size());
-    const std::vector<std::string> nodes = slurm_names(next_part(rest, ' '));
+    SlurmNodesPart part{.nodes = slurm_names(next_part(rest, ' ')), .gres = {}};
     next_part(rest, ' ');  // CPU_IDs
     next_part(rest, ' ');  // Mem
     std::string_view gres = next_part(rest, ' ');
-    if (next_part(gres, '=') != "GRES") continue;
-    each_gres(gres, [&](const GresPart& part) {
-      for (const std::string& node : nodes) add_holding(holds, part, {.node = node, .part = count});
+    if (next_part(gres, '=') == "GRES") part.gres = gres;
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+std::vector<SlurmHolding> slurm_holdings(std::string_view line) {
+  std::vector<SlurmHolding> holds;
+  for (const SlurmNodesPart& part : slurm_nodes_parts(line)) {
+    each_gres(part.gres, [&](const GresPart& gres) {
+      for (const auto& [gpu, gib] : gpus_of_gres(gres)) {
+        for (const std::string& node : part.nodes) holds.push_back({node, gpu, gib});
+      }
     });
   }
   return holds;

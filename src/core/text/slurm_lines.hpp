@@ -50,10 +50,21 @@ struct SlurmHolding {
   std::string node;
   std::uint32_t gpu = 0;
   std::int64_t gib = 0;  ///< 0: all of it.
-  std::size_t part = 0;  ///< Of the line, counted: a name that a user chose may look like one.
 };
 
-/// Of each `Nodes=n1 CPU_IDs=0 Mem=100 GRES=shard:20(IDX:0)` in the line of a job that runs.
+/// By index, what a part like `shard:20(IDX:0)` of 22.05, `shard:60(30/80,0/80,0/80,30/80)` of
+/// 24.11, or `gpu:2(IDX:0-1)` has of each GPU: GiB, or 0 for all of it. None where it has no index.
+std::map<std::uint32_t, std::int64_t> gpus_of_gres(const GresPart& part);
+
+/// A part `Nodes=n1 CPU_IDs=0 Mem=100 GRES=shard:20(IDX:0)` of the line of a job that runs. A name
+/// that a user chose may look like one.
+struct SlurmNodesPart {
+  std::vector<std::string> nodes;
+  std::string_view gres;  ///< Of each; "" for none.
+};
+std::vector<SlurmNodesPart> slurm_nodes_parts(std::string_view line);
+
+/// Of all those parts.
 std::vector<SlurmHolding> slurm_holdings(std::string_view line);
 
 }  // namespace berth
