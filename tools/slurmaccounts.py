@@ -225,9 +225,22 @@ def limits(bed):
     print(f"slurm-check: {len(LIMITS)} limits held for 40 GiB in {len(SPELLINGS) + 1} spellings")
 
 
+def notes(bed):
+    """What an agent writes of a job before it ends it is kept with the job."""
+    note = "berth: it held 45 GiB on GPU 0, was granted 20 GiB"
+    job = bed.sbatch("--vram=20G", "--wrap=sleep 600")
+    wait_until("a start", lambda: "R" in command("squeue", "--noheader", "--format=%t", "--jobs=" + job))
+    command("scontrol", "update", "jobid=" + job, "admincomment=" + note)
+    command("scancel", job)
+    wait_until("its note in the accounting", lambda: note in command(
+        "sacct", "--noheader", "--allocations", "--jobs=" + job, "--format=State,AdminComment%80"))
+    print("slurm-check: sacct keeps the note of a job that was ended")
+
+
 def accounts(seed, count):
     with AccountedBed() as bed:
         began = time.monotonic()
         habits(bed, seed, count)
         limits(bed)
+        notes(bed)
         print(f"slurm-check: slurmdbd agrees ({time.monotonic() - began:.0f} s)", flush=True)
