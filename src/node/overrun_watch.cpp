@@ -138,10 +138,14 @@ void OverrunWatch::end(const NodeOverrun& overrun, Time now) {
 void OverrunWatch::tell(const JobIdentity& identity, std::uint32_t job, const std::string& note) {
   constexpr std::string_view kEnded = "ended: ";
   const std::string fact = note.starts_with(kEnded) ? note.substr(kEnded.size()) : note;
-  ports_.slurm({"scontrol", "update", "jobid=" + identity.handle,
-                "admincomment=" + with_note(identity.admin_comment, fact)});
+  const auto noted = ports_.slurm({"scontrol", "update", "jobid=" + identity.handle,
+                                   "admincomment=" + with_note(identity.admin_comment, fact)});
   // By its number, which is this task's alone here.
-  ports_.slurm({"scontrol", "notify", std::to_string(job), "berth: " + note});
+  const auto said = ports_.slurm({"scontrol", "notify", std::to_string(job), "berth: " + note});
+  for (const auto* done : {&noted, &said}) {
+    if (*done) continue;
+    ports_.log("job " + identity.handle + ": its user is not told: " + done->error().message);
+  }
 }
 
 /// Once, also where an agent before this one did.

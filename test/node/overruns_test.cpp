@@ -204,6 +204,9 @@ class Watched : public testing::Test {
     calls_.push_back(line);
     if (is_away_) return fail(ErrorCode::Io, words.front() + ": no answer in time");
     if (words.front() == "squeue") return identities_;
+    if (words[1] == "update" && is_ending_) {
+      return fail(ErrorCode::Io, "scontrol: Job has already finished");
+    }
     if (!line.starts_with("scontrol -o -d show job")) return "";
     const auto found = shown_.find(words.back());
     if (found == shown_.end()) return fail(ErrorCode::Io, "scontrol: Invalid job id specified");
@@ -233,6 +236,7 @@ class Watched : public testing::Test {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> killed_;
   std::string log_;
   bool is_away_ = false;
+  bool is_ending_ = false;  ///< Slurm takes no notes of its jobs.
   const OverrunWatch::Time now_ = OverrunWatch::Time() + std::chrono::hours(1);
 };
 
@@ -287,6 +291,15 @@ TEST_F(Watched, AJobThatHasEndedMeanwhileIsLeftAlone) {
   own.look(gpus_, now_);
   EXPECT_EQ(calls_of("scancel"), 0U);
   EXPECT_THAT(killed_, IsEmpty());
+}
+
+TEST_F(Watched, AJobThatTakesNoNoteIsEndedAllTheSame) {
+  OverrunWatch own = watch();
+  hold(12_GiB, 45_GiB);
+  is_ending_ = true;
+  own.look(gpus_, now_);
+  EXPECT_THAT(log_, HasSubstr("job 2_5: its user is not told: scontrol: Job has already finished"));
+  EXPECT_THAT(killed_, ElementsAre(std::pair(2U, 0U)));
 }
 
 TEST_F(Watched, AJobOfBerthSlurmIsLeftToIt) {
