@@ -358,9 +358,11 @@ Error Selection::nothing() const {
     if (are_live) return {ErrorCode::Conflict, array + " has no such task that has not ended"};
     return {ErrorCode::NotFound, array + " has no such task"};
   }
-  const std::string whose = wanted_.users.empty() ? "job of yours" : "job of that user";
-  return {ErrorCode::NotFound, typed + ": is not a job number, and no " + whose +
-                                   (are_live ? " that has not ended" : "") + " has this name"};
+  const bool is_of_caller = wanted_.users.empty();
+  return {ErrorCode::NotFound,
+          typed + ": is not a job number, and no job of " + (is_of_caller ? "yours" : "that user") +
+              (are_live ? " that has not ended" : "") + " has this name" +
+              (is_of_caller ? "; for a job of another user say whose: -u USER" : "")};
 }
 
 }  // namespace berth::daemon

@@ -433,7 +433,12 @@ TEST(Selections, SayWhatStandsForNothing) {
   EXPECT_EQ(error("9_1"), "9_1: job 9: no such job");
   EXPECT_EQ(error("2-9"), "2-9: no job of these has not ended yet");
   EXPECT_EQ(error("s"),
-            "s: is not a job number, and no job of yours that has not ended has this name");
+            "s: is not a job number, and no job of yours that has not ended has this name; for a "
+            "job of another user say whose: -u USER");
+  Wanted of_one = wanted_of("s");
+  of_one.users = {UserId(1234)};
+  EXPECT_EQ(choose(cells, of_one, true).error().message,
+            "s: is not a job number, and no job of that user that has not ended has this name");
   Wanted wanted = wanted_of("1,2,1_7,2_1");
   EXPECT_EQ(choose(cells, wanted, true).error().message, error("1"));
   wanted.goes_on = true;

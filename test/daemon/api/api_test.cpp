@@ -122,7 +122,9 @@ TEST_F(Api, AHandleIsThatOfAJob) {
   }
   for (const char* name : {"x", "-1", "1e3"}) {
     expect_refused(get(std::string("/v1/jobs/") + name), 404,
-                   std::string(name) + ": is not a job number, and no job of yours has this name");
+                   std::string(name) +
+                       ": is not a job number, and no job of yours has this name; for a job of "
+                       "another user say whose: -u USER");
   }
   expect_refused(get("/v1/jobs/999999"), 404, "job 999999: no such job");
   expect_refused(get("/v1/jobs/999999/log"), 404, "job 999999: no such job");
@@ -297,7 +299,7 @@ TEST_F(Api, AHandleThatStandsForNothingHindersNoOther) {
                     {{"handle", "no*"},
                      {"error",
                       "no*: is not a job number, and no job of yours that has not ended "
-                      "has this name"}}}));
+                      "has this name; for a job of another user say whose: -u USER"}}}));
   }
   const Rig::Answer none = post("/v1/cancel", {{"jobs", {number, "no*"}}});
   EXPECT_EQ(none.status, 200);
@@ -320,8 +322,10 @@ TEST_F(Api, SeveralAreChangedWithOneRequestAndEachRefusalIsNamed) {
               HasSubstr("only a held job can be released"));
   EXPECT_EQ(answer.body["refused"][1]["error"], "job 999999: no such job");
   expect_refused(post("/v1/hold"), 400, "jobs: is missing");
-  expect_refused(post("/v1/hold", {{"jobs", {"no*"}}}), 404,
-                 "no*: is not a job number, and no job of yours that has not ended has this name");
+  expect_refused(
+      post("/v1/hold", {{"jobs", {"no*"}}}), 404,
+      "no*: is not a job number, and no job of yours that has not ended has this name; for "
+      "a job of another user say whose: -u USER");
   expect_refused(post("/v1/hold", {{"jobs", {"0"}}}), 400,
                  "jobs: 0: is not a job number, which is from 1 to 1099511627776");
   expect_refused(post("/v1/hold", {{"job", 7}}), 400,
