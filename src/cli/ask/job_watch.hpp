@@ -33,7 +33,7 @@ class JobWatch {
 
   /// Since when nothing is known any more; nothing while the daemon is there.
   std::optional<Clock::time_point> away_since() const { return away_since_; }
-  /// No daemon listens there at present.
+  /// No daemon listens there at present, or it is there and says nothing.
   bool is_unreachable() const { return unreachable_; }
   /// The daemon's message, if it does not know the job or refuses.
   const std::optional<std::string>& refusal() const { return refusal_; }
@@ -42,6 +42,7 @@ class JobWatch {
   void connect(Clock::time_point now);
   void read(Clock::time_point now, const Changed& changed);
   void lose(Clock::time_point now);
+  bool is_silent() const { return stream_ && stream_->status() == 0; }
 
   std::string socket_;
   std::string job_;  ///< Its handle.
@@ -50,6 +51,7 @@ class JobWatch {
   std::string said_;  ///< The body of an answer that is not 200.
   Backoff backoff_;
   Clock::time_point next_try_{};
+  Clock::time_point answer_by_{};  ///< Of one that is silent so far.
   std::optional<Clock::time_point> away_since_;
   bool unreachable_ = false;
   std::optional<std::string> refusal_;

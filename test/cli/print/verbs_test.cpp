@@ -475,6 +475,21 @@ TEST_F(Verbs, WaitOutlastsARestart) {
   EXPECT_EQ(Json::parse(ran.out).at("jobs").at(0).at("state"), "done");
 }
 
+TEST_F(Verbs, WaitEndsWithItsTimeoutAndTheJobGoesOn) {
+  daemon_.answer("GET /v1/jobs", R"({"jobs":[{"id":1,"state":"done"},{"id":2},{"id":3}]})");
+  daemon_.answer_in_pieces("GET /v1/events");
+  const Ran ran = berth({"wait", "--timeout", "100ms", "1", "2", "3"});
+  EXPECT_EQ(ran.exit_code, 124);
+  EXPECT_EQ(ran.out, "job 1 done\n");
+  EXPECT_EQ(ran.err,
+            "berth: --timeout 100ms: job 2 has not ended, and goes on; the job behind it was not "
+            "waited for\n");
+  EXPECT_EQ(berth({"wait", "--timeout", "0", "1", "2", "3"}).exit_code, 124);  // only looks
+  const Ran wrong = berth({"wait", "--timeout", "soon", "1"});
+  EXPECT_EQ(wrong.exit_code, kBadUsage);
+  EXPECT_THAT(wrong.err, StartsWith("berth: --timeout soon: "));
+}
+
 TEST_F(Verbs, WaitEndsForAJobThatIsNotThere) {
   const Ran ran = berth({"wait", "9"});
   EXPECT_EQ(ran.exit_code, kFailed);
