@@ -112,4 +112,8 @@ bool hears(pid_t pid, int signal) {
   return has(signals_in(status, "\nSigCgt:\t"), signal) || (!is_forking && has(blocked, signal));
 }
 
+bool ignores(pid_t pid, int signal) {
+  return has(signals_in(read_proc(pid, "status", 4096), "\nSigIgn:\t"), signal);
+}
+
 }  // namespace berth::shim

@@ -41,6 +41,8 @@ bool has_pending(pid_t pid, int signal);
 
 /// True if a process has a handler for this signal, or holds it back so as to take it otherwise.
 bool hears(pid_t pid, int signal);
+/// True if it does nothing to a process.
+bool ignores(pid_t pid, int signal);
 
 /// True for a process that a shim made for itself, which is none of its job's. A job cannot make
 /// one that looks so: with its parent's parent it gets that one's signal, and with a new one

@@ -178,6 +178,7 @@ TEST_F(AttachTest, AClientThatIsStoppedWhileItWaitsGoesOnInTheBackground) {
                                   "'answers|endRETURN' 'here>|exit 7RETURN'");
   EXPECT_EQ(shell.exit_code, 0) << shell.err;
   EXPECT_THAT(shell.out, HasSubstr("code 7"));
+  EXPECT_THAT(shell.out, HasSubstr("stays in the queue while this is stopped, and may start"));
   EXPECT_EQ(rig_.wait_end(first + 1)["exit_code"], 5);
 }
 

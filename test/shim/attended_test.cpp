@@ -482,6 +482,36 @@ TEST(Terminal, TurnsItsInterruptKeyIntoASignal) {
   EXPECT_EQ(client.rest().exit, 128 + SIGINT);
 }
 
+TEST(Terminal, TellsOnceThatCtrlZStopsNothing) {
+  Daemon daemon;
+  Client client(daemon.folder() / "s");
+  daemon.start(on_terminal(daemon, client, "echo ready; exec sleep 1000"));
+  client.accept();
+  client.output_until("ready\r\n");
+  client.send(FrameKind::Input, "\x1a");
+  client.send(FrameKind::Input, "\x1a");
+  client.send(FrameKind::Input, "\x03");
+  const Client::Heard heard = client.rest();
+  EXPECT_EQ(heard.error,
+            "\r\nberth: Ctrl-Z does not stop the job, which goes on; ~d at the beginning of a line "
+            "leaves it\r\n");
+  EXPECT_EQ(heard.exit, 128 + SIGINT);
+}
+
+TEST(Terminal, LeavesCtrlZToAProgramThatTakesIt) {
+  Daemon daemon;
+  Client client(daemon.folder() / "s");
+  daemon.start(on_terminal(daemon, client,
+                           "trap 'echo mine; exit' TSTP; echo ready; "
+                           "while :; do sleep 0.01; done"));
+  client.accept();
+  client.output_until("ready\r\n");
+  client.send(FrameKind::Input, "\x1a");
+  const Client::Heard heard = client.rest();
+  EXPECT_EQ(heard.output, "^Zmine\r\n");
+  EXPECT_EQ(heard.error, "");
+}
+
 TEST(Terminal, PassesASignalToItsForeground) {
   Daemon daemon;
   Client client(daemon.folder() / "s");

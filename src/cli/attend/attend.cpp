@@ -525,7 +525,9 @@ class Attendance {
   void on_signals() {
     while (const auto signal = place_.signals.next()) {
       const int number = signal->number;
-      if (number == SIGWINCH || number == SIGCONT) {
+      if (number == SIGTSTP) {
+        stop_here();
+      } else if (number == SIGWINCH || number == SIGCONT) {
         if (number == SIGCONT && raw_) raw_->enter();
         if (number == SIGCONT && eager_) eager_->enter();
         if (raw_) relay_->send_size(size_of(STDOUT_FILENO));
@@ -533,6 +535,14 @@ class Attendance {
         on_signal(*signal);
       }
     }
+  }
+
+  /// Ctrl-Z of a shell, which stops its own child: the job is berthd's.
+  void stop_here() {
+    narrator_.about_job(
+        relay_ ? "goes on while this is stopped; fg returns to it"
+               : "stays in the queue while this is stopped, and may start; fg returns to it");
+    SignalQueue::stop();
   }
 
   /// Of a job that was not begun here only a key ends more than this client.
@@ -689,6 +699,7 @@ Expected<Submitted> submit(const Place& place, const Json& body) {
       return fail(ErrorCode::Io, place.socket + ": " + http::silence(http::kClientPatience));
     }
     while (const auto signal = place.signals.next()) {
+      if (signal->number == SIGTSTP) SignalQueue::stop();
       if (signal->is_news()) continue;
       if (submitted.signal) return fail(ErrorCode::Io, "left before berthd took the job");
       submitted.signal = signal;

@@ -9,7 +9,8 @@ SignalQueue::SignalQueue() {
   sigset_t wanted;
   sigemptyset(&wanted);
   // One that is ignored waits in a queue all the same, if it is blocked.
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT}) {
+  for (const int signal :
+       {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT}) {
     struct sigaction inherited{};
     sigaction(signal, nullptr, &inherited);
     if (inherited.sa_handler != SIG_IGN) sigaddset(&wanted, signal);
@@ -28,6 +29,15 @@ SignalQueue::~SignalQueue() {
   }
   sigaction(SIGPIPE, &pipe_before_, nullptr);
   sigprocmask(SIG_SETMASK, &before_, nullptr);
+}
+
+void SignalQueue::stop() {
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, SIGTSTP);
+  std::raise(SIGTSTP);
+  sigprocmask(SIG_UNBLOCK, &one, nullptr);  // here it stops
+  sigprocmask(SIG_BLOCK, &one, nullptr);
 }
 
 std::optional<QueuedSignal> SignalQueue::next() const {

@@ -14,15 +14,16 @@ struct QueuedSignal {
 
   /// Says something to a program that runs, and nothing to one that does not.
   bool is_news() const {
-    return number == SIGWINCH || number == SIGCONT || number == SIGUSR1 || number == SIGUSR2;
+    return number == SIGWINCH || number == SIGCONT || number == SIGTSTP || number == SIGUSR1 ||
+           number == SIGUSR2;
   }
 };
 
 class SignalQueue {
  public:
-  /// SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH and SIGCONT; SIGPIPE is ignored
-  /// meanwhile, and SIGTTIN blocked for read_in_front(). One that this process was started to
-  /// ignore, as by nohup, stays ignored.
+  /// SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP and SIGCONT; SIGPIPE is
+  /// ignored meanwhile, and SIGTTIN blocked for read_in_front(). One that this process was started
+  /// to ignore, as by nohup, stays ignored.
   SignalQueue();
   ~SignalQueue();
   SignalQueue(const SignalQueue&) = delete;
@@ -30,6 +31,9 @@ class SignalQueue {
 
   int descriptor() const { return queue_.number(); }
   std::optional<QueuedSignal> next() const;
+  /// Stops this process, as SIGTSTP does where it is not taken: not if there is no shell that could
+  /// let it go on.
+  static void stop();
 
  private:
   sigset_t before_{};

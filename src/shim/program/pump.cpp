@@ -1,11 +1,14 @@
 #include "shim/program/pump.hpp"
 
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <termios.h>
+#include <unistd.h>
 
 #include <utility>
 
 #include "core/base/limits.hpp"
+#include "shim/proc.hpp"
 #include "shim/program/io.hpp"
 
 namespace berth::shim {
@@ -129,6 +132,7 @@ bool Pump::obey(const Frame& frame, Wishes& wishes) {
     case FrameKind::Input:
       if (bytes.empty()) client_->send(FrameKind::Hello, std::string(1, kProtocol));
       if (ends_.input.is_open() && !input_ends_) input_ += bytes;
+      tell_of_vain_stop(bytes);
       return true;
     case FrameKind::InputEnd:
       if (ends_.input.is_open() && !input_ends_) end_input();
@@ -149,6 +153,24 @@ bool Pump::obey(const Frame& frame, Wishes& wishes) {
   }
 }
 
+/// The kernel drops the signal of Ctrl-Z for a program without a shell that could continue it: who
+/// typed it and sees nothing should not take the job for stopped, nor for stuck.
+void Pump::tell_of_vain_stop(std::string_view typed) {
+  termios settings{};
+  if (knows_of_stop_ || !ends_.terminal.is_open()) return;
+  if (tcgetattr(ends_.terminal.number(), &settings) != 0) return;
+  const cc_t key = settings.c_cc[VSUSP];
+  const bool is_key = (settings.c_lflag & ISIG) != 0 && key != _POSIX_VDISABLE &&
+                      typed.contains(static_cast<char>(key));
+  const auto group = foreground();
+  if (!is_key || !group || *group != tcgetsid(ends_.output.number())) return;
+  if (hears(*group, SIGTSTP) || ignores(*group, SIGTSTP)) return;  // a shell, an editor
+  knows_of_stop_ = true;
+  client_->send(FrameKind::Error,
+                "\r\nberth: Ctrl-Z does not stop the job, which goes on; ~d at the beginning of a "
+                "line leaves it\r\n");
+}
+
 void Pump::detach() {
   may_go_ = true;
   goes_ = true;
@@ -163,6 +185,7 @@ void Pump::replace(Client client, const Attach& size) {
   client_.emplace(std::move(client));
   may_go_ = true;
   goes_ = false;
+  knows_of_stop_ = false;
   resize(size.rows, size.columns);
 }
 

@@ -55,13 +55,15 @@ class Pump {
   bool hear_client(Wishes& wishes);
   void detach();
   void resize(std::uint16_t rows, std::uint16_t columns);
+  void tell_of_vain_stop(std::string_view typed);
 
   ShimEnds ends_;
   Log& log_;
   std::optional<Client> client_;
-  bool may_go_ = false;  ///< The client; its end is no hang-up then.
-  bool goes_ = false;    ///< It detaches now.
-  std::string input_;    ///< For the job, not written yet.
+  bool may_go_ = false;         ///< The client; its end is no hang-up then.
+  bool goes_ = false;           ///< It detaches now.
+  bool knows_of_stop_ = false;  ///< The client: that Ctrl-Z stops nothing here.
+  std::string input_;           ///< For the job, not written yet.
   bool input_ends_ = false;
   std::unique_ptr<char[]> buffer_;  ///< Not cleared: a quiet job costs no page of it.
 };
