@@ -181,6 +181,16 @@ def own_ulimits(names=LIMITS):
                     for name, value in soft.items())
 
 
+def _own_cpu_habits():
+    """Niceness and processors (`nice`, `taskset`) of this process, where they are not the usual."""
+    niceness = os.getpriority(os.PRIO_PROCESS, 0)
+    cpus = sorted(os.sched_getaffinity(0))
+    text = ",nice=%d" % niceness if niceness else ""
+    if len(cpus) < (os.sysconf("SC_NPROCESSORS_ONLN") or 0):
+        text += ",cpus=" + "+".join(map(str, cpus))
+    return text
+
+
 def submit(command, vram=None, gpus=None, directory=None, environment=None, **more):
     """Queues a list of words and paths, or a line for bash. Without `gpus` the job gets one GPU, or
     all that gpu_indices names. `more` is as in doc/openapi.yaml's Submit: name, gpu_indices,
@@ -190,7 +200,7 @@ def submit(command, vram=None, gpus=None, directory=None, environment=None, **mo
     if directory is not None:
         os.stat(directory)  # on this machine, as the job will have it
     surroundings = sendable(os.environ if environment is None else environment, _warn)
-    limits = {"BERTH_ULIMIT": own_ulimits()}
+    limits = {"BERTH_ULIMIT": own_ulimits() + _own_cpu_habits()}
     body = {
         "command": words,
         "directory": os.fspath(directory or os.getcwd()),

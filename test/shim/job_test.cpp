@@ -174,6 +174,19 @@ TEST(Job, HasTheLimitsOfWhoSubmittedItUpToItsHardOnes) {
   EXPECT_TRUE(more.log().starts_with(std::to_string(files.rlim_max) + "\n")) << more.log();
 }
 
+TEST(Job, HasTheNicenessAndTheProcessorsOfWhoSubmittedIt) {
+  Daemon daemon;
+  Order order = daemon.shell("nice; grep ^Cpus_allowed_list /proc/self/status");
+  order.environment = {"PATH=/usr/bin:/bin", "BERTH_ULIMIT=core=0,nice=19,cpus=0"};
+  daemon.run(order);
+  EXPECT_EQ(daemon.log(), "19\nCpus_allowed_list:\t0\n");
+
+  Daemon more;
+  order.environment = {"PATH=/usr/bin:/bin", "BERTH_ULIMIT=nice=19,cpus=1000"};  // it has no such
+  more.run(order);
+  EXPECT_TRUE(more.log().starts_with("19\nCpus_allowed_list:\t0")) << more.log();
+}
+
 TEST(Job, InheritsNothingButItsStreams) {
   Daemon daemon;
   Order order = daemon.shell("");

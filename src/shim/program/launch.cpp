@@ -33,6 +33,7 @@ struct Plan {
   User user;
   Vectors vectors;
   std::vector<Ulimit> ulimits;
+  CpuHabits cpu_habits;
   struct {
     Failure failure;
     int cgroup_error = 0;
@@ -96,6 +97,7 @@ Failure become_job(const Plan& plan) {
   if (const Failure failure = write_go(plan); failure.step != Step::None) return failure;
   if (const Failure failure = become(plan.user); failure.step != Step::None) return failure;
   take_ulimits(plan.ulimits);
+  take_cpu_habits(plan.cpu_habits);
   take_keyring();
   die_with(plan.shim);
   if (chdir(order.directory.c_str()) != 0) return failed(Step::Directory);
@@ -133,6 +135,7 @@ Attempted<Launched> launch(const Order& order, const JobEnds& ends, int attempt_
             .user = user_of(order),
             .vectors = vectors_of(order),
             .ulimits = ulimits_of(order.environment),
+            .cpu_habits = cpu_habits_of(order.environment),
             .told = {}};
   const pid_t pid =
       clone(run_job, job_stack.data() + job_stack.size(), CLONE_VM | CLONE_VFORK | SIGCHLD, &plan);
