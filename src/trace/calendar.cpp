@@ -69,26 +69,36 @@ std::optional<Duration> zone_offset(std::string_view text) {
   return (hours(hour) + minutes(minute)) * sign;
 }
 
+/// The part of a time that has digits: up to its seconds, or to its minutes, as spreadsheets write
+/// it. "" for no time.
+std::string_view bare_part(std::string_view text) {
+  for (const std::string_view shape :
+       {"dddd-dd-dd dd:dd:dd", "dddd-dd-ddTdd:dd:dd", "dddd-dd-dd dd:dd", "dddd-dd-ddTdd:dd"}) {
+    if (has_shape(text.substr(0, shape.size()), shape)) return text.substr(0, shape.size());
+  }
+  return {};
+}
+
 }  // namespace
 
 bool has_zone(std::string_view text) {
-  constexpr std::size_t kBare = std::string_view("2017-10-09 07:01:55").size();
-  return text.size() > kBare && text.find_first_of("Z+-U", kBare) != std::string_view::npos;
+  const std::size_t bare = bare_part(text).size();
+  return bare > 0 && text.find_first_of("Z+-U", bare) != std::string_view::npos;
 }
 
 std::optional<Instant> calendar_instant(std::string_view text) {
-  constexpr std::size_t kBare = std::string_view("2017-10-09 07:01:55").size();
-  const std::string_view bare = text.substr(0, kBare);
-  if (!has_shape(bare, "dddd-dd-dd dd:dd:dd") && !has_shape(bare, "dddd-dd-ddTdd:dd:dd")) {
-    return std::nullopt;
-  }
-  std::string_view rest = text.substr(kBare);
+  const std::string_view bare = bare_part(text);
+  if (bare.empty()) return std::nullopt;
+  constexpr std::size_t kAtSeconds = 17;
+  std::string_view rest = text.substr(bare.size());
+  if (bare.size() < kAtSeconds && rest.starts_with('.')) return std::nullopt;
   const Duration fraction = take_fraction(rest).value_or(Duration(0));
   const auto ahead = zone_offset(rest);
   const auto part = [&](std::size_t from, std::size_t size) {
     return digits(bare.substr(from, size)).value_or(-1);
   };
-  const std::int32_t hour = part(11, 2), minute = part(14, 2), second = part(17, 2);
+  const std::int32_t hour = part(11, 2), minute = part(14, 2);
+  const std::int32_t second = bare.size() > kAtSeconds ? part(kAtSeconds, 2) : 0;
   if (!ahead || hour > 23 || minute > 59 || second > 60) return std::nullopt;
   const std::chrono::year_month_day day(std::chrono::year(part(0, 4)),
                                         std::chrono::month(static_cast<unsigned>(part(5, 2))),

@@ -9,7 +9,7 @@
 namespace berth::trace {
 
 /// `2017-10-09 07:01:55`, or with a T between; a fraction and a zone as `.5+08:00` may follow, and
-/// without a zone it is as if of UTC. Nothing for anything else.
+/// without a zone it is as if of UTC. The seconds may be left out. Nothing for anything else.
 std::optional<Instant> calendar_instant(std::string_view text);
 
 /// True if such a time says its zone.

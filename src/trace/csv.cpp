@@ -1,6 +1,7 @@
 #include "trace/csv.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "core/base/suggest.hpp"
@@ -83,6 +84,46 @@ void split_at_blanks(std::string_view line, std::vector<std::string_view>& out) 
   }
 }
 
+bool are_digits(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// `3,600` and `1,234,567.5` without their commas, or whatever groups the digits by three; nothing
+/// for a text that is not so.
+std::optional<std::string> ungrouped(std::string_view text, std::string_view between) {
+  constexpr std::size_t kGroup = 3;
+  const std::string_view whole = text.substr(0, text.find_first_of(".eE"));
+  const std::size_t first = whole.find(between);
+  if (first == whole.npos || first == 0 || first > kGroup) return std::nullopt;
+  std::string number(whole.substr(0, first));
+  for (std::string_view rest = whole.substr(first); !rest.empty();) {
+    if (!rest.starts_with(between)) return std::nullopt;
+    rest.remove_prefix(between.size());
+    if (rest.size() < kGroup) return std::nullopt;
+    number += rest.substr(0, kGroup);
+    rest.remove_prefix(kGroup);
+  }
+  if (!are_digits(number)) return std::nullopt;
+  return number.append(text.substr(whole.size()));
+}
+
+/// `1.234,5` and `0,5`: a comma before the decimals.
+std::optional<std::string> with_point(std::string_view text) {
+  const std::size_t comma = text.find(',');
+  std::string_view whole = text.substr(0, comma);
+  std::string plain(whole);
+  if (whole.find('.') != whole.npos) {
+    for (std::size_t at = plain.find('.'); at != plain.npos; at = plain.find('.')) plain[at] = '\'';
+    const auto single = ungrouped(plain, "'");
+    if (!single) return std::nullopt;
+    plain = *single;
+  }
+  if (comma == text.npos) return plain;
+  const std::string_view places = text.substr(comma + 1);
+  if (!are_digits(plain) || places.empty() || !are_digits(places)) return std::nullopt;
+  return plain.append(".").append(places);
+}
+
 /// Nothing beyond a century.
 std::optional<Duration> time_of(std::string_view text, const TimeUnit& unit) {
   const auto value = decimal(text);
@@ -96,6 +137,25 @@ std::optional<Duration> time_of(std::string_view text, const TimeUnit& unit) {
 }  // namespace
 
 std::optional<Duration> parse_seconds(std::string_view text) { return time_of(text, kSeconds); }
+
+std::string_view why_no_text(std::string_view text) {
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
+    return "this is UTF-16; save it as CSV UTF-8";
+  }
+  if (text.starts_with("PK\x03\x04")) {
+    return "this is a workbook or another archive of zip; save its sheet as CSV UTF-8";
+  }
+  return {};
+}
+
+std::string_view without_preface(std::string_view text) {
+  constexpr std::string_view kSays = "sep=";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = trimmed(text.substr(0, end));
+  const bool says = line.starts_with(kSays) && line.size() <= kSays.size() + 1;
+  return says ? text.substr(std::min(end + 1, text.size())) : text;
+}
 
 std::string shown(std::string_view text) {
   std::string safe;
@@ -138,8 +198,8 @@ Expected<void> Csv::split(std::string_view line, std::vector<std::string_view>& 
     return {};
   }
   while (true) {
-    const std::size_t text = line.find_first_not_of(" \t");
-    if (layout_.separator == ',' && text != line.npos && line[text] == '"') {
+    const std::size_t text = line.find_first_not_of(layout_.separator == '\t' ? " " : " \t");
+    if (has_quotes_ && text != line.npos && line[text] == '"') {
       line.remove_prefix(text);
       const auto field = unquoted(line);
       if (!field) return std::unexpected(field.error());
@@ -155,7 +215,7 @@ Expected<void> Csv::split(std::string_view line, std::vector<std::string_view>& 
   }
 }
 
-/// Takes a field in quotes off the line, up to the comma behind it.
+/// Takes a field in quotes off the line, up to what separates it from the next.
 Expected<std::string_view> Csv::unquoted(std::string_view& line) {
   const std::string_view whole = line;
   bool is_doubled = false;
@@ -166,7 +226,7 @@ Expected<std::string_view> Csv::unquoted(std::string_view& line) {
   }
   const std::string_view field = whole.substr(1, end == line.npos ? 0 : end - 1);
   line.remove_prefix(end == line.npos ? line.size() : end + 1);
-  const std::string_view behind = line.substr(0, line.find(','));
+  const std::string_view behind = line.substr(0, line.find(layout_.separator));
   if (end == whole.npos || !trimmed(behind).empty()) {
     return fail(ErrorCode::BadData, place() + ": '" + shown(trimmed(whole)) +
                                         "', expected a quote at the end of the field too");
@@ -179,11 +239,16 @@ Expected<std::string_view> Csv::unquoted(std::string_view& line) {
 }
 
 Expected<Csv> Csv::open(std::string_view text, std::string_view file, const Layout& layout) {
+  if (const auto why = why_no_text(text); !why.empty()) {
+    return fail(ErrorCode::BadData, std::string(file) + ": " + std::string(why));
+  }
   Csv csv;
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  csv.rest_ = text;
+  csv.rest_ = without_preface(text);
+  const std::string_view preface = text.substr(0, text.size() - csv.rest_.size());
+  csv.line_ = static_cast<std::size_t>(std::ranges::count(preface, '\n'));
   csv.file_ = file;
   csv.layout_ = layout;
+  csv.has_quotes_ = layout.separator == ',';
   csv.header_ = layout.header;
   if (!csv.header_.empty()) {
     if (auto done = csv.check_renamed(); !done) return std::unexpected(done.error());
@@ -192,12 +257,49 @@ Expected<Csv> Csv::open(std::string_view text, std::string_view file, const Layo
   const auto header = csv.line();
   if (!header) return std::unexpected(header.error());
   if (!*header) return fail(ErrorCode::BadData, csv.file_ + ": empty, expected a header line");
+  csv.choose_separator(**header);
   if (auto done = csv.split(**header, csv.header_); !done) return std::unexpected(done.error());
   csv.header_doubled_ = csv.doubled_.size();
   csv.header_line_ = csv.line_;
   if (auto done = csv.check_header(); !done) return std::unexpected(done.error());
   if (auto done = csv.check_renamed(); !done) return std::unexpected(done.error());
   return csv;
+}
+
+/// Of what stands outside quotes.
+void Csv::choose_separator(std::string_view header) {
+  if (layout_.separator != ',') return;
+  bool is_quoted = false;
+  bool has_semicolon = false;
+  bool has_tab = false;
+  for (const char c : header) {
+    if (c == '"') is_quoted = !is_quoted;
+    if (is_quoted) continue;
+    if (c == ',') return;
+    has_semicolon = has_semicolon || c == ';';
+    has_tab = has_tab || c == '\t';
+  }
+  if (has_semicolon) layout_.separator = ';';
+  if (has_tab && !has_semicolon) layout_.separator = '\t';
+}
+
+/// In a table with tabs a comma may be either, and is refused.
+std::optional<std::string> Csv::plain_number(std::string_view text) const {
+  constexpr auto kMarks = std::to_array<std::string_view>({"'", " ", "\xc2\xa0", "\xe2\x80\xaf"});
+  const bool has_commas = text.contains(',');
+  const bool has_points = text.find('.') != text.rfind('.');
+  if (has_commas && layout_.separator == ',') return ungrouped(text, ",");
+  if ((has_commas || has_points) && layout_.separator == ';') return with_point(text);
+  if (text.find_first_of("' \xc2\xe2") == text.npos) return std::nullopt;
+  for (const std::string_view mark : kMarks) {
+    if (auto plain = ungrouped(text, mark)) return plain;
+  }
+  return std::nullopt;
+}
+
+bool Csv::is_blank_row() const {
+  return has_quotes_ && header_.size() > 1 &&
+         std::ranges::all_of(fields_, [](std::string_view field) { return field.empty(); });
 }
 
 /// Refuses two columns of one name, because it is unknown which is meant.
@@ -259,11 +361,13 @@ void Csv::join_free_text() {
 }
 
 Expected<bool> Csv::next() {
-  const auto text = line();
-  if (!text) return std::unexpected(text.error());
-  if (!*text) return false;
-  doubled_.resize(header_doubled_);
-  if (auto done = split(**text, fields_); !done) return std::unexpected(done.error());
+  do {
+    const auto text = line();
+    if (!text) return std::unexpected(text.error());
+    if (!*text) return false;
+    doubled_.resize(header_doubled_);
+    if (auto done = split(**text, fields_); !done) return std::unexpected(done.error());
+  } while (is_blank_row());
   if (fields_.size() > header_.size() && doubled_.size() == header_doubled_) join_free_text();
   if (fields_.size() == header_.size()) return true;
   return fail(ErrorCode::BadData, place() + ": " + std::to_string(fields_.size()) +
@@ -282,8 +386,10 @@ bool Csv::is_missing(std::size_t column) const {
 
 Expected<std::int64_t> Csv::integer(std::size_t column, std::int64_t low, std::int64_t high) const {
   // pandas writes `2.0` where another row of the column has none, and `1e+16` for large ones.
-  const auto plain = without_exponent(fields_[column]);
-  const std::string_view text = plain ? std::string_view(*plain) : fields_[column];
+  const auto single = plain_number(fields_[column]);
+  const std::string_view typed = single ? std::string_view(*single) : fields_[column];
+  const auto plain = without_exponent(typed);
+  const std::string_view text = plain ? std::string_view(*plain) : typed;
   const std::size_t point = text.find('.');
   const bool is_whole = point == text.npos || text.find_first_not_of('0', point + 1) == text.npos;
   const auto value = to_integer(is_whole ? text.substr(0, point) : text);
@@ -293,7 +399,8 @@ Expected<std::int64_t> Csv::integer(std::size_t column, std::int64_t low, std::i
 }
 
 Expected<std::int64_t> Csv::millionths(std::size_t column, std::int64_t most) const {
-  const auto value = decimal(fields_[column]);
+  const auto single = plain_number(fields_[column]);
+  const auto value = decimal(single ? std::string_view(*single) : fields_[column]);
   if (value && (value->whole < most || (value->whole == most && value->millionths == 0))) {
     return value->whole * 1'000'000 + value->millionths;
   }
@@ -311,7 +418,9 @@ std::string Csv::expected_time(std::string_view example) const {
 }
 
 Expected<Duration> Csv::duration(std::size_t column, const TimeUnit& unit) const {
-  if (const auto time = time_of(fields_[column], unit)) return *time;
+  const auto single = plain_number(fields_[column]);
+  const auto time = time_of(single ? std::string_view(*single) : fields_[column], unit);
+  if (time) return *time;
   return std::unexpected(
       error(column, std::string(unit.name) + " from 0 to " + std::to_string(kCentury / unit.size)));
 }

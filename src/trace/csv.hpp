@@ -1,8 +1,11 @@
 // Files of rows and columns, and errors that name file, line, column and value.
 //
-// For the files of trace repositories and what spreadsheets write: LF or CR LF; blank lines are
-// skipped. A field between commas may stand in quotes ("a, b", and "" for a quote in it), on one
-// line. A carriage return alone does not end a line, and none may stand inside one.
+// For the files of trace repositories and what spreadsheets write: LF or CR LF; lines that are blank
+// or hold separators only are skipped. A field between commas may stand in quotes ("a, b", and ""
+// for a quote in it), on one line. A carriage return alone does not end a line, and none may stand
+// inside one. Where a comma is meant to separate, and the header has none, semicolons or tabs do:
+// spreadsheets write semicolons where people write 1,5 for one and a half, and numbers are read so
+// then. `sep=;` may stand above the header. Thousands may be grouped: "3,600", 3'600, 3 600.
 #pragma once
 
 #include <cstdint>
@@ -53,6 +56,12 @@ struct Layout {
 /// A text from a file as messages show it: 60 bytes of it at most and then `...`, and what is not
 /// printable ASCII as `\\x00`, since a terminal may obey it.
 std::string shown(std::string_view text);
+
+/// Why this is no text of a table: UTF-16, or a workbook; "" if it may be one.
+std::string_view why_no_text(std::string_view text);
+
+/// What a file begins with that is no row: the mark of its encoding, and blank lines. `sep=;` too.
+std::string_view without_preface(std::string_view text);
 
 /// True if lines end in a carriage return alone, or one stands inside a line. Requires: no line
 /// feed in the text.
@@ -110,6 +119,11 @@ class Csv {
   std::string place() const;
 
  private:
+  void choose_separator(std::string_view header);
+  /// A number as people write it in a spreadsheet, as programs do; nothing if it is so already.
+  std::optional<std::string> plain_number(std::string_view text) const;
+  bool is_blank_row() const;
+
   /// The next line that is not blank and no comment; nothing at the end. Errors: BadData.
   Expected<std::optional<std::string_view>> line();
   Expected<void> check_header() const;
@@ -121,6 +135,7 @@ class Csv {
   std::string_view rest_;
   std::string file_;
   Layout layout_;
+  bool has_quotes_ = false;  ///< Fields may stand in quotes.
   std::size_t line_ = 0;
   std::size_t header_line_ = 1;
   std::vector<std::string_view> header_;

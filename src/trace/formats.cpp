@@ -95,7 +95,8 @@ std::string known_formats() {
 
 /// True if `word` stands alone in `text`, between characters that separate fields.
 bool has_field(std::string_view text, std::string_view word) {
-  constexpr std::string_view separators = ", \t|\r";
+  const bool is_json = text.starts_with('{') || text.starts_with('[');
+  const std::string_view separators = is_json ? ", \t|\r" : ",; \t|\r\"";
   const auto separates = [&](std::size_t at) {
     return at >= text.size() || separators.find(text[at]) != std::string_view::npos;
   };
@@ -151,6 +152,7 @@ std::string suggested_columns(std::string_view header) {
 
 /// The first line that is not blank.
 std::string_view first_line(std::string_view text) {
+  text = without_preface(text);
   const std::size_t from = std::min(text.find_first_not_of(" \t\r\n"), text.size());
   return text.substr(from, text.find('\n', from) - from);
 }
@@ -158,6 +160,9 @@ std::string_view first_line(std::string_view text) {
 /// What is wrong with a file whatever its format is.
 std::optional<Error> check_first_line(std::string_view line, std::string_view file) {
   if (line.empty()) return Error{ErrorCode::BadData, std::string(file) + ": is empty"};
+  if (const auto why = why_no_text(line); !why.empty()) {
+    return Error{ErrorCode::BadData, std::string(file) + ": " + std::string(why)};
+  }
   if (!has_lone_return(line)) return std::nullopt;
   return Error{ErrorCode::BadData, std::string(file) + ":1: " + std::string(kLoneReturn)};
 }

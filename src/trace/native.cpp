@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <span>
 
 #include "core/base/limits.hpp"
 #include "core/knowledge/scaling.hpp"
@@ -25,11 +26,13 @@ struct NativeColumns {
         end(columns.find("end_seconds")),
         vram(columns.find("vram_bytes")),
         vram_gib(columns.find("vram_gib")),
+        vram_mib(columns.find("vram_mib")),
         milli(columns.find("gpu_milli")),
         alone(columns.find("alone")),
         cpu(columns.find("cpu_milli")),
         memory(columns.find("memory_bytes")),
         memory_gib(columns.find("memory_gib")),
+        memory_mib(columns.find("memory_mib")),
         priority(columns.find("priority")),
         limit(columns.find("limit_seconds")),
         deadline(columns.find("deadline_seconds")),
@@ -50,7 +53,8 @@ struct NativeColumns {
 
   std::size_t job, submit, gpus;
   std::optional<std::size_t> duration, start, end;
-  std::optional<std::size_t> vram, vram_gib, milli, alone, cpu, memory, memory_gib;
+  std::optional<std::size_t> vram, vram_gib, vram_mib, milli, alone, cpu;
+  std::optional<std::size_t> memory, memory_gib, memory_mib;
   std::optional<std::size_t> priority, limit, deadline;
   std::optional<std::size_t> user, model, types, after;
   std::optional<std::size_t> batch, min_gpus, max_gpus, group;
@@ -61,23 +65,69 @@ struct NativeColumns {
 std::int64_t optional_integer(Row& row, std::optional<std::size_t> column, std::int64_t high) {
   return !row.is_missing(column) ? row.integer(*column, 0, high) : 0;
 }
-/// Of one column bytes, or a size with its unit; of the other GiB.
-Bytes optional_memory(Row& row, std::optional<std::size_t> column,
-                      std::optional<std::size_t> in_gib) {
-  constexpr std::int64_t kMostGib = limits::kMostMemory.raw() >> 30;
-  if (row.is_missing(column)) {
-    return row.is_missing(in_gib) ? Bytes(0) : gibibytes(row.millionths(*in_gib, kMostGib));
-  }
+/// A column of sizes, and what a number without a unit is of.
+struct SizeColumn {
+  std::optional<std::size_t> column;
+  std::int64_t unit;
+};
+constexpr std::int64_t kMib = std::int64_t{1} << 20;
+constexpr std::int64_t kGib = std::int64_t{1} << 30;
+
+Bytes size_of(Row& row, const SizeColumn& from) {
   constexpr std::string_view kUnits = "kKmMgGtTbB";
-  if (kUnits.find(row.text(*column).back()) == kUnits.npos) {
-    return Bytes(row.integer(*column, 0, limits::kMostMemory.raw()));
+  const std::size_t column = *from.column;
+  if (row.text(column).ends_with('%')) {
+    row.refuse(column, "a size such as 20G: of which GPU this is a part is not known here");
+    return Bytes(0);
   }
-  const auto size = parse_size(row.text(*column));
-  if (!size) row.refuse(*column, "bytes, or a size such as 20G");
-  return size.value_or(Bytes(0));
+  if (kUnits.find(row.text(column).back()) != kUnits.npos) {
+    const auto size = parse_size(row.text(column));
+    if (!size) row.refuse(column, "bytes, or a size such as 20G");
+    return size.value_or(Bytes(0));
+  }
+  const std::int64_t most = limits::kMostMemory.raw() / from.unit;
+  if (from.unit == 1) return Bytes(row.integer(column, 0, most));
+  if (from.unit == kGib) return gibibytes(row.millionths(column, most));
+  return Bytes(row.millionths(column, most) / 1'000'000 * from.unit);
+}
+
+/// The first that the row has; with a unit it is what it says.
+Bytes optional_memory(Row& row, std::span<const SizeColumn> columns) {
+  for (const SizeColumn& each : columns) {
+    if (!row.is_missing(each.column)) return size_of(row, each);
+  }
+  return Bytes(0);
+}
+
+/// `0 days 01:00:00`, as pandas writes it, as `0-01:00:00`; others as they are.
+std::string with_dash(std::string_view text) {
+  for (const std::string_view days : {" days ", " day "}) {
+    const std::size_t at = text.find(days);
+    if (at == text.npos) continue;
+    std::string plain(text.substr(0, at));
+    return plain.append("-").append(text.substr(at + days.size()));
+  }
+  return std::string(text);
+}
+
+/// Seconds, or a text with hours, minutes and seconds, or with a unit. `1:30` may be either and is
+/// refused.
+Duration run_time(Row& row, std::size_t column) {
+  const std::string_view text = row.text(column);
+  const auto colons = std::ranges::count(text, ':');
+  constexpr std::string_view kUnits = "smhdw";
+  const bool has_unit = !text.empty() && kUnits.find(text.back()) != kUnits.npos;
+  if (colons == 0 && !has_unit) return row.duration(column);
+  std::string plain = with_dash(text);
+  if (colons == 2) plain = plain.substr(0, plain.find('.'));
+  const bool is_zero = plain.find_first_not_of("0:-") == plain.npos;
+  if (is_zero && colons == 2) return Duration(0);
+  const auto time = colons == 1 ? std::unexpected(Error{}) : parse_duration(plain);
+  if (!time) row.refuse(column, "seconds, or a time such as 1:30:00");
+  return time.value_or(Duration(0));
 }
 Duration optional_time(Row& row, std::optional<std::size_t> column, Duration otherwise) {
-  return !row.is_missing(column) ? row.duration(*column) : otherwise;
+  return !row.is_missing(column) ? run_time(row, *column) : otherwise;
 }
 
 std::vector<std::string> optional_names(Row& row, std::optional<std::size_t> column) {
@@ -87,14 +137,18 @@ std::vector<std::string> optional_names(Row& row, std::optional<std::size_t> col
 void read_request(Row& row, const NativeColumns& columns, Request& request) {
   GpuRequest& gpu = request.gpu;
   gpu.count = row.gpus(columns.gpus, 0);
-  gpu.vram = optional_memory(row, columns.vram, columns.vram_gib);
+  gpu.vram = optional_memory(
+      row, std::array<SizeColumn, 3>{
+               {{columns.vram, 1}, {columns.vram_gib, kGib}, {columns.vram_mib, kMib}}});
   gpu.milli = GpuMilli(optional_integer(row, columns.milli, 1000));
   const bool says_alone = optional_integer(row, columns.alone, 1) == 1;
   const bool alone = says_alone || (gpu.vram == Bytes(0) && gpu.milli == GpuMilli(0));
   gpu.sharing = alone && gpu.count > GpuCount(0) ? Sharing::Alone : Sharing::Shared;
   if (!alone && gpu.vram == Bytes(0)) gpu.vram = kUnstated;
   request.cpu = CpuMilli(optional_integer(row, columns.cpu, kMostCores));
-  request.host = optional_memory(row, columns.memory, columns.memory_gib);
+  request.host = optional_memory(
+      row, std::array<SizeColumn, 3>{
+               {{columns.memory, 1}, {columns.memory_gib, kGib}, {columns.memory_mib, kMib}}});
 }
 
 /// What is not said is what the job asks for.
@@ -135,6 +189,10 @@ class TableClock {
   Instant read(Row& row, std::size_t column) {
     if (!by_calendar_) by_calendar_ = row.is_calendar(column);
     if (*by_calendar_) return row.calendar(column, "2024-03-01 12:00:00");
+    if (row.text(column).find_first_of("/:") != std::string_view::npos) {
+      row.refuse(column,
+                 "seconds, or a time such as 2024-03-01 12:00:00; --time-format reads others");
+    }
     return kStart + row.duration(column);
   }
   bool is_calendar() const { return by_calendar_.value_or(false); }
@@ -145,7 +203,7 @@ class TableClock {
 
 /// Nothing for a job that did not run to an end, which is then left out.
 std::optional<Duration> native_run_time(Row& row, const NativeColumns& columns, TableClock& clock) {
-  if (columns.duration) return row.duration(*columns.duration);
+  if (columns.duration) return run_time(row, *columns.duration);
   if (row.is_missing(columns.start)) return row.leave_out(kNeverRan);
   if (row.is_missing(columns.end)) return row.leave_out(kNotEnded);
   const Instant start = clock.read(row, *columns.start);
@@ -248,7 +306,7 @@ void warn_of_unit(Trace& trace) {
   }
   if (most == Bytes(0) || most >= Bytes(1 << 20)) return;
   trace.warnings.push_back("column 'vram_bytes': the largest is " + std::to_string(most.raw()) +
-                           ", and it is bytes that are read, not MiB or GiB (vram_gib)");
+                           ", and it is bytes that are read, not MiB (vram_mib) or GiB (vram_gib)");
 }
 
 }  // namespace

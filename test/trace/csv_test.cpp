@@ -103,6 +103,73 @@ TEST(Csv, AFieldMayStandInQuotes) {
   EXPECT_EQ(bars->field(0), "\"1") << "sacct quotes nothing";
 }
 
+/// The rows of a text, with a bar between fields.
+std::vector<std::string> rows_of(const std::string& text) {
+  auto csv = Csv::open(text, "f.csv");
+  if (!csv) return {csv.error().message};
+  std::vector<std::string> rows;
+  for (auto more = csv->next(); more && *more; more = csv->next()) {
+    std::string row;
+    for (std::size_t i = 0; i < csv->header().size(); ++i) {
+      row += (i == 0 ? "" : "|") + std::string(csv->field(i));
+    }
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+/// Excel writes semicolons where the decimals follow a comma, tabs as "Text", a mark of the
+/// encoding, and a line for each row that was ever touched.
+TEST(Csv, ATableFromASpreadsheetIsRead) {
+  using testing::ElementsAre;
+  EXPECT_THAT(rows_of("\xef\xbb\xbf"
+                      "a;b\r\n1;\"x; y\"\r\n2;\"\"\r\n;\r\n;;\r\n"),
+              ElementsAre("1|x; y", "2|"));
+  EXPECT_THAT(rows_of("a\tb\n1\t\n\t2\n"), ElementsAre("1|", "|2"));
+  EXPECT_THAT(rows_of("sep=;\r\na;b\r\n1;2\r\n"), ElementsAre("1|2"));
+  EXPECT_THAT(rows_of("a,\"b;c\"\n1,2\n,,,\n"), ElementsAre("1|2"));
+  EXPECT_THAT(rows_of("\"a,b\";c\n1;2\n"), ElementsAre("1|2"));
+  EXPECT_EQ(Csv::open("sep=,\na,b\n", "f.csv")->column("c").error().message,
+            "f.csv:2: no column 'c' in the header");
+  EXPECT_EQ(Csv::open("\xff\xfe"
+                      "a",
+                      "f.csv")
+                .error()
+                .message,
+            "f.csv: this is UTF-16; save it as CSV UTF-8");
+  EXPECT_EQ(Csv::open("PK\x03\x04x", "f.xlsx").error().message,
+            "f.xlsx: this is a workbook or another archive of zip; save its sheet as CSV UTF-8");
+}
+
+TEST(Csv, NumbersAreReadAsSpreadsheetsGroupThem) {
+  const auto micros_of = [](const std::string& header, const std::string& value) {
+    const std::string text = header + "\n" + value + "\n";
+    auto csv = Csv::open(text, "f.csv");
+    EXPECT_TRUE(csv->next().value_or(false)) << value;
+    return micros(csv->duration(0).value_or(Duration(-1)));
+  };
+  for (const char* same : {"\"3,600\",", "3'600,", "3 600,",
+                           "3\xc2\xa0"
+                           "600,",
+                           "3600,"}) {
+    EXPECT_EQ(micros_of("a,b", same), 3'600'000'000) << same;
+  }
+  EXPECT_EQ(micros_of("a,b", "\"1,234,567.5\","), 1'234'567'500'000);
+  for (const char* none :
+       {"\"3,60\",", "\"3,6000\",", "\"3600,000\",", "\",600\",", "3 6,", "\"3,600,\","}) {
+    EXPECT_EQ(micros_of("a,b", none), -1) << none;
+  }
+  EXPECT_EQ(micros_of("a;b", "3,600;"), 3'600'000) << "there it is before the decimals";
+  EXPECT_EQ(micros_of("a;b", "3600;"), 3'600'000'000);
+  EXPECT_EQ(micros_of("a;b", "3600.5;"), 3'600'500'000);
+  EXPECT_EQ(micros_of("a;b", "1.234.567;"), 1'234'567'000'000);
+  EXPECT_EQ(micros_of("a;b", "1.234,5;"), 1'234'500'000);
+  for (const char* none : {"1,2,3;", "1.23,4;", "1.2.3;", "1,;"}) {
+    EXPECT_EQ(micros_of("a;b", none), -1) << none;
+  }
+  EXPECT_EQ(micros_of("a\tb", "3,600\t"), -1) << "it may be either";
+}
+
 TEST(Csv, IntegersAreWholeAndInRange) {
   for (const char* good : {"0", "5", "-5", "1.0", "1e0", "5e+00", "0.5E1", "50e-1"})
     EXPECT_EQ(not_an_integer(good), "none") << good;

@@ -64,6 +64,25 @@ TEST(Formats, AreToldByTheFirstLine) {
   EXPECT_EQ(seen.size(), formats().size()) << "every format has a line here";
 }
 
+/// Excel and R change a header's separators and quotes, and put a mark before it.
+TEST(Formats, AreToldInATableOfASpreadsheetToo) {
+  for (const char* text : {"\xef\xbb\xbf"
+                           "job;submit_seconds;duration_seconds;gpus\r\na;0;1,5;1\r\n",
+                           "sep=;\njob;submit_seconds;duration_seconds;gpus\na;0;1,5;1\n;;;\n",
+                           "\"job\",\"submit_seconds\",\"duration_seconds\",\"gpus\"\na,0,1.5,1\n",
+                           "job\tsubmit_seconds\tduration_seconds\tgpus\na\t0\t1.5\t1\n"}) {
+    const auto format = guess_format(text, "t.csv");
+    ASSERT_TRUE(format) << text << format.error().message;
+    EXPECT_EQ((*format)->name, "berth") << text;
+    const auto trace = (*format)->read({.text = text, .file = "t.csv"});
+    ASSERT_TRUE(trace) << text << trace.error().message;
+    ASSERT_EQ(trace->jobs.size(), 1U) << text;
+    EXPECT_EQ(trace->jobs[0].duration, Duration(1'500'000)) << text;
+  }
+  EXPECT_EQ(error_of(guess_format("PK\x03\x04", "t.xlsx")),
+            "t.xlsx: this is a workbook or another archive of zip; save its sheet as CSV UTF-8");
+}
+
 TEST(Formats, AnUnknownLineNamesThem) {
   for (const char* text : {"a,b,c\n", "job_idx,num_gpuses\n", "xsubmit_time\n"}) {
     const auto format = guess_format(text, "t.csv");

@@ -40,7 +40,7 @@ TEST(Native, WarnsOfColumnsThatItDoesNotReadAndOfMemoryThatIsNoBytes) {
               ElementsAre("columns that are not read: vram (vram_gib?), time_limit, "
                           "prioritiy (priority?), note",
                           "column 'vram_bytes': the largest is 8, and it is bytes that are read, "
-                          "not MiB or GiB (vram_gib)"));
+                          "not MiB (vram_mib) or GiB (vram_gib)"));
   EXPECT_TRUE(native(std::string(kShort) + "a,0,1,1\n")->warnings.empty());
 }
 
@@ -55,7 +55,38 @@ TEST(Native, ReadsMemoryWithAUnitAndInGibibytes) {
   EXPECT_EQ(vram("vram_bytes", "512 MiB"), "512");
   EXPECT_EQ(vram("vram_gib", "1.5"), "1536");
   EXPECT_THAT(vram("vram_bytes", "2.x G"), HasSubstr("expected bytes, or a size such as 20G"));
-  EXPECT_THAT(vram("vram_gib", "20G"), HasSubstr("'20G', expected a number from 0 to "));
+  EXPECT_EQ(vram("vram_gib", "20G"), "20480");
+  EXPECT_EQ(vram("vram_gib", "16384 MiB"), "16384");
+  EXPECT_EQ(vram("vram_mib", "16384"), "16384");
+  EXPECT_EQ(vram("vram_mib", "16384 MiB"), "16384");
+  EXPECT_THAT(vram("vram_gib", "20x"), HasSubstr("'20x', expected a number from 0 to "));
+  EXPECT_THAT(vram("vram_mib", "50%"),
+              HasSubstr("'50%', expected a size such as 20G: of which GPU this is a part is not "
+                        "known here"));
+}
+
+TEST(Native, ARunTimeMayHaveHoursAndMinutes) {
+  const auto run_time = [](const std::string& value) {
+    const auto trace = native(std::string(kShort) + "a,0," + value + ",1\n");
+    return trace ? std::to_string(micros(trace->jobs.front().duration) / 1'000'000)
+                 : trace.error().message;
+  };
+  EXPECT_EQ(run_time("1:30:00"), "5400");
+  EXPECT_EQ(run_time("1-00:00:10"), "86410");
+  EXPECT_EQ(run_time("0 days 01:00:00"), "3600");
+  EXPECT_EQ(run_time("2 days 00:00:01.500000"), "172801");
+  EXPECT_EQ(run_time("0:00:00"), "0");
+  EXPECT_EQ(run_time("90min"), "5400");
+  for (const char* none : {"1:30", "1:30:00:00", "x:00:00", "min"}) {
+    EXPECT_EQ(run_time(none), "n.csv:2: column 'duration_seconds': '" + std::string(none) +
+                                  "', expected seconds, or a time such as 1:30:00");
+  }
+}
+
+TEST(Native, ATimeOfAnotherFormIsToldTheOptionThatReadsIt) {
+  EXPECT_EQ(native(std::string(kShort) + "a,3/1/2024 12:00,1,1\n").error().message,
+            "n.csv:2: column 'submit_seconds': '3/1/2024 12:00', expected seconds, or a time such "
+            "as 2024-03-01 12:00:00; --time-format reads others");
 }
 
 TEST(Native, ReadsWholeNumbersAsPandasWritesThem) {
