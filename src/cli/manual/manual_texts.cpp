@@ -36,9 +36,9 @@ const std::vector<ManualText>& texts() {
        kJobCode,
        "berth-attach(1), berth-submit(1), berth-why(1)"},
       {"submit",
-       "Queues a job and prints its number. The job runs in the folder, environment, umask and "
-       "limits (ulimit) of "
-       "the caller, and its output is in berth logs.\n\n"
+       "Queues a job and prints its number. The job runs in the folder, environment, umask, limits "
+       "(ulimit), niceness (nice) and processors (taskset) of the caller, and its output is in "
+       "berth logs.\n\n"
        "If the command is a script, its #BERTH lines are options, and #SBATCH lines where berth "
        "has an equal. Without a command, a script that begins with #! is read from standard "
        "input, with - and its arguments any; it goes with the job. --array makes one job of each "
@@ -177,9 +177,11 @@ const std::vector<ManualText>& texts() {
        "first of them. Earlier jobs of the same name are named on standard error and left out.",
        {{"berth wait 7 9-12", "Five jobs"},
         {"berth wait 643", "All tasks of array 643"},
-        {"berth wait 'sweep-*'", "All jobs of a sweep, those that have failed already too"}},
+        {"berth wait 'sweep-*'", "All jobs of a sweep, those that have failed already too"},
+        {"berth wait --timeout 2h 7", "For two hours at most; with 0 it only looks"}},
        "The first exit code of a job, in the order of their numbers, that is not 0, as berth run "
-       "passes it; 0 if all are.",
+       "passes it; 0 if all are. 124 if --timeout is over before that, as of timeout(1), and a "
+       "line on standard error says so: a job that reached its own time limit has 124, too.",
        "berth-run(1), berth-show(1)"},
       {"cancel",
        "Ends jobs, whether they wait or run: a job that runs gets SIGTERM, and SIGKILL after the "
