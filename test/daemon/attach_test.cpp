@@ -182,6 +182,23 @@ TEST_F(AttachTest, AClientThatIsStoppedWhileItWaitsGoesOnInTheBackground) {
   EXPECT_EQ(rig_.wait_end(first + 1)["exit_code"], 5);
 }
 
+/// Once the second took the terminal as the first had set it, and left it so.
+TEST_F(AttachTest, OfTwoClientsThatAScriptBeginsOneHasTheKeys) {
+  rig_.folder().write("two.py",
+                      "import os, subprocess, time\n"
+                      "one = subprocess.Popen(['berth', 'run', '--gpus', '0', 'sh', '-c', "
+                      "'echo ready; touch go; read a; echo first $a'])\n"
+                      "while not os.path.exists('go'): time.sleep(0.01)\n"
+                      "other = subprocess.Popen(['berth', 'run', '--gpus', '0', 'sh', '-c', "
+                      "'read a || echo none; sleep 1'])\n"
+                      "print([one.wait(), other.wait()])\n");
+  rig_.folder().write("line", "python3 two.py; stty -a | grep -o '.icanon'\n");
+  const auto ran = terminal("sh line", "'ready|' 'none|keyRETURN'");
+  EXPECT_THAT(ran.out, HasSubstr("has no input: another berth run has the keys of this terminal"));
+  EXPECT_THAT(ran.out, HasSubstr("first key\r\n"));
+  EXPECT_THAT(ran.out, HasSubstr("[0, 0]\r\n icanon\r\n"));
+}
+
 TEST_F(AttachTest, ATerminalLooksOnAtASubmittedJobAndLeavesIt) {
   const int id = rig_.submit("echo ready; " + std::string(test::kUntilGo));
   rig_.wait_for(id, "running");

@@ -161,6 +161,7 @@ struct Place {
   const Rendezvous& rendezvous;
   const SignalQueue& signals;
   Screen screen = Screen::Plain;
+  bool has_keys = true;  ///< Else the job has no input.
   Role role = Role::First;
   LeavingRules leaving = {};
 };
@@ -185,6 +186,10 @@ class Attendance {
   Attendance(const Place& place, const std::string& job)
       : place_(place), job_(job), narrator_(job), watch_(place.socket, job) {
     if (!comes_later()) told_ = 0;
+    if (place.has_keys) return;
+    input_ = Input::Ended;
+    narrator_.set_raw(true);  // as the other has set the terminal
+    narrator_.about_job("has no input: another berth run has the keys of this terminal");
   }
 
   /// Who came later makes the shim come.
@@ -284,7 +289,8 @@ class Attendance {
     joining_.reset();
     was_there_ = true;
     ++shims_;
-    const bool is_terminal = place_.screen == Screen::Terminal && job_has_terminal_;
+    const bool is_terminal =
+        place_.screen == Screen::Terminal && job_has_terminal_ && place_.has_keys;
     relay_.emplace(std::move(*shim), input_,
                    is_terminal ? std::optional(place_.leaving.keys) : std::nullopt);
     const std::string& keys = place_.leaving.keys.words();
@@ -306,7 +312,8 @@ class Attendance {
 
   /// At a job without input, of whose keys only those that leave it are read.
   bool looks_on() const {
-    return comes_later() && place_.screen == Screen::Terminal && input_ == Input::Ended;
+    return comes_later() && place_.screen == Screen::Terminal && place_.has_keys &&
+           input_ == Input::Ended;
   }
 
   /// Asks the daemon to send the shim here.
@@ -405,7 +412,7 @@ class Attendance {
 
   /// What is typed is for the job, but for the keys that leave it.
   void look_at_keys(bool is_waiting) {
-    const bool may = is_waiting && !comes_later() && !relay_ && !was_there_ &&
+    const bool may = is_waiting && !comes_later() && !relay_ && !was_there_ && place_.has_keys &&
                      place_.screen == Screen::Terminal && !place_.leaving.keys.words().empty();
     if (may && !eager_) eager_ = keys_come(TerminalMode::Keys::Eager);
   }
@@ -727,10 +734,13 @@ Attended attend(const CommonOptions& common, Json body, const LeavingRules& leav
   const SignalQueue signals;
   const auto rendezvous = Rendezvous::open();
   if (!rendezvous) return {.code = report_failure(rendezvous.error().message)};
+  const Screen screen = screen_here();
+  const TerminalKeys keys_here(screen == Screen::Terminal ? STDIN_FILENO : -1);
   const Place place{.socket = choose_socket(common).path,
                     .rendezvous = *rendezvous,
                     .signals = signals,
-                    .screen = screen_here(),
+                    .screen = screen,
+                    .has_keys = keys_here.are_ours(),
                     .leaving = leaving};
   put_attach(body, place);
   const auto submitted = submit(place, body);
@@ -757,10 +767,13 @@ Attended attend_again(const CommonOptions& common, const std::string& job, const
   const SignalQueue signals;
   const auto rendezvous = Rendezvous::open();
   if (!rendezvous) return {.code = report_failure(rendezvous.error().message)};
+  const Screen screen = screen_here();
+  const TerminalKeys keys_here(screen == Screen::Terminal ? STDIN_FILENO : -1);
   const Place place{.socket = choose_socket(common).path,
                     .rendezvous = *rendezvous,
                     .signals = signals,
-                    .screen = screen_here(),
+                    .screen = screen,
+                    .has_keys = keys_here.are_ours(),
                     .role = Role::Later,
                     .leaving = {.keys = keys, .hangup_leaves = true}};
   Attendance attendance(place, job);

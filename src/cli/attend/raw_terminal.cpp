@@ -1,9 +1,11 @@
 #include "cli/attend/raw_terminal.hpp"
 
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <string>
 
 #include "cli/ask/for_later.hpp"
 
@@ -42,6 +44,19 @@ void TerminalMode::follow() {
   } else if (!is_in_) {
     enter();
   }
+}
+
+/// One that is stopped, or in the background, is of another group and does not count.
+TerminalKeys::TerminalKeys(int descriptor) {
+  if (isatty(descriptor) == 0) return;
+  const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
+  lock_ = Descriptor(open(path.c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC));
+  struct flock whole{};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  if (!lock_.is_open() || fcntl(lock_.number(), F_SETLK, &whole) == 0) return;
+  if (fcntl(lock_.number(), F_GETLK, &whole) != 0 || whole.l_type == F_UNLCK) return;
+  are_ours_ = whole.l_pid <= 0 || getpgid(whole.l_pid) != getpgrp();
 }
 
 TerminalSize size_of(int descriptor) {

@@ -9,6 +9,8 @@
 #include <optional>
 #include <span>
 
+#include "posix/descriptor.hpp"
+
 namespace berth::cli {
 
 /// How keys come from a terminal, until this ends. In the background the terminal is the shell's
@@ -37,6 +39,21 @@ class TerminalMode {
   /// As it was when this first was in front: before, it is another's.
   std::optional<termios> before_;
   bool is_in_ = false;
+};
+
+/// The keys of a terminal, which one client of a process group has at a time. Two that a script
+/// begins together would share them out at random, and the second would take the first's setting
+/// for the terminal's own and leave it so.
+class TerminalKeys {
+ public:
+  /// Asks for them, until this ends.
+  explicit TerminalKeys(int descriptor);
+  /// False if another client has them. True where the descriptor is no terminal.
+  bool are_ours() const { return are_ours_; }
+
+ private:
+  Descriptor lock_;
+  bool are_ours_ = true;
 };
 
 struct TerminalSize {
