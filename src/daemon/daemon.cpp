@@ -338,6 +338,18 @@ void Daemon::tell_of_journal() {
                problem ? kUnwritten : "");
 }
 
+/// Once, and once it is over: who submits is told each time, and an administrator reads this.
+void Daemon::tell_of_refusal(const Error& error) {
+  if (conductor_->unwritten() || std::exchange(is_refusing_, true)) return;
+  std::fprintf(stderr, "berthd: %s: new jobs are refused\n", error.message.c_str());
+}
+
+void Daemon::tell_of_room() {
+  if (std::exchange(is_refusing_, false)) {
+    std::fputs("berthd: there is room again: new jobs are taken in\n", stderr);
+  }
+}
+
 void Daemon::on_alarm(live::Alarm alarm) {
   conductor_->on_alarm(alarm);
   if (alarm != live::Alarm::Probe) return;
@@ -512,23 +524,26 @@ void Daemon::ask_reload() {
 
 void Daemon::ask(Asked asked) {
   const auto exchange = std::move(asked.exchange);
-  conductor_->ask({.user = UserId(exchange->request().peer.user),
-                   .submission = std::move(asked.submission),
-                   .inputs = std::move(asked.inputs),
-                   .left = asked.left,
-                   .answer = [exchange, answer = std::move(asked.answer)](JobId id) -> live::Send {
-                     auto response = answer(id);
-                     if (!response) return nullptr;
-                     return [exchange, response = std::move(*response)]() mutable {
-                       exchange->respond(std::move(response));
-                     };
-                   },
-                   .fail =
-                       [exchange, so_far = std::move(asked.so_far), fail = std::move(asked.fail)](
-                           live::Setback setback, const Error& error) {
-                         if (fail) fail();
-                         exchange->respond(response_to(setback, so_far, error));
-                       }});
+  conductor_->ask(
+      {.user = UserId(exchange->request().peer.user),
+       .submission = std::move(asked.submission),
+       .inputs = std::move(asked.inputs),
+       .left = asked.left,
+       .answer = [this, exchange, answer = std::move(asked.answer)](JobId id) -> live::Send {
+         if (id != JobId(0)) tell_of_room();
+         auto response = answer(id);
+         if (!response) return nullptr;
+         return [exchange, response = std::move(*response)]() mutable {
+           exchange->respond(std::move(response));
+         };
+       },
+       .fail =
+           [this, exchange, so_far = std::move(asked.so_far), fail = std::move(asked.fail)](
+               live::Setback setback, const Error& error) {
+             if (setback == live::Setback::NothingChanged) tell_of_refusal(error);
+             if (fail) fail();
+             exchange->respond(response_to(setback, so_far, error));
+           }});
 }
 
 }  // namespace berth::daemon

@@ -150,6 +150,8 @@ class Daemon {
   void open_conductor(const Site::Attached& attached);
   void turn();
   void tell_of_journal();
+  void tell_of_refusal(const Error& error);
+  void tell_of_room();
   Expected<Reloaded> take_configuration();
   void on_alarm(live::Alarm alarm);
   std::vector<Input> exclusions() const;
@@ -180,6 +182,7 @@ class Daemon {
   std::unique_ptr<Solver> solver_;
   std::unique_ptr<live::Conductor> conductor_;
   bool is_unwritten_ = false;  ///< As was told.
+  bool is_refusing_ = false;   ///< New jobs, for lack of room; as was told.
   std::string reload_problem_;
   std::unique_ptr<Presenter> presenter_;
   std::unique_ptr<Followers> followers_;

@@ -93,6 +93,24 @@ TEST_F(ErrorsDisk, AFullOneKeepsTheEndsOfWhatRuns) {
   EXPECT_EQ(rig_.wait_end(next)["state"], "done");
 }
 
+/// Who submits is told; an administrator reads berthd's own log.
+TEST_F(ErrorsDisk, AFullOneIsLoggedOnceAndOnceItIsOver) {
+  testing::internal::CaptureStderr();  // which berthd has, too
+  rig_.start();
+  disk_.fill();
+  expect_full();
+  expect_full();
+  disk_.make_room();
+  EXPECT_EQ(rig_.wait_end(rig_.submit("true"))["state"], "done");
+  EXPECT_EQ(rig_.stop(), 0);
+  const std::string log = testing::internal::GetCapturedStderr();
+  const std::size_t first = log.find(": new jobs are refused\n");
+  EXPECT_NE(first, std::string::npos) << log;
+  EXPECT_EQ(first, log.rfind(": new jobs are refused\n")) << log;
+  EXPECT_NE(log.find("berthd: there is room again: new jobs are taken in\n"), std::string::npos)
+      << log;
+}
+
 TEST_F(ErrorsDisk, AFullOneIsStartedOn) {
   rig_.start();
   const std::vector<int> ids = submit_waiting(5);
