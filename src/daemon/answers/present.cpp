@@ -206,9 +206,12 @@ std::string Presenter::rung_line(JobId id) const {
              " processes together, one that changes its environment; a fatal fault ends all of "
              "its user's jobs on this server";
     }
-    case Rung::Watch:
+    case Rung::Watch: {
+      const std::string why = mps_ == nullptr ? "" : mps_->why_without(id);
       return "watch: it is ended when a look shows that it took what others were granted; not "
-             "caught: what happens between two looks";
+             "caught: what happens between two looks" +
+             (why.empty() ? "" : "; it was to have MPS and runs without: " + why);
+    }
     case Rung::None:
       return "none: nothing is done about memory that it takes from others";
     case Rung::Driver:

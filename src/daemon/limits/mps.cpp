@@ -114,6 +114,11 @@ Bytes Mps::most_of(JobId job) const {
   return found == clients_.end() ? Bytes(0) : found->second.most;
 }
 
+std::string Mps::why_without(JobId job) const {
+  const auto found = without_.find(job);
+  return found == without_.end() ? "" : found->second;
+}
+
 bool Mps::is_used(const std::string& name) const {
   return std::ranges::any_of(clients_,
                              [&](const auto& client) { return client.second.server == name; });
@@ -138,7 +143,11 @@ void Mps::begin(const MpsClient& client, Ready ready) {
   const std::string name = server_of(client);
   const auto before = clients_.find(client.job);
   if (before != clients_.end() && before->second.server != name) forget(client.job);
-  if (auto done = write_down(client, name); !done) return ready(std::unexpected(done.error()));
+  without_.erase(client.job);
+  if (auto done = write_down(client, name); !done) {
+    without_[client.job] = done.error().message;
+    return ready(std::unexpected(done.error()));
+  }
   Variables variables = pipes_of(folder_of(name));
   variables.emplace_back("CUDA_VISIBLE_DEVICES", visible_to(client));
   if (client.most > Bytes(0)) {
@@ -217,12 +226,13 @@ void Mps::tell_waiting(const std::string& name, const Expected<void>& done) {
     if (found == clients_.end()) continue;
     const Ready ready = std::exchange(found->second.ready, nullptr);
     const Variables variables = std::move(found->second.variables);
-    if (!done) forget(job);
+    if (!done) forget(job), without_[job] = done.error().message;
     ready(done ? Expected<Variables>(variables) : std::unexpected(done.error()));
   }
 }
 
 void Mps::forget(JobId job) {
+  without_.erase(job);
   const auto found = clients_.extract(job);
   if (!found) return;
   const std::string& server = found.mapped().server;
@@ -254,6 +264,7 @@ void Mps::sweep(const std::function<bool(JobId)>& is_current) {
     if (!is_current(job)) over.push_back(job);
   }
   for (const JobId job : over) forget(job);
+  std::erase_if(without_, [&](const auto& one) { return !is_current(one.first); });
   std::vector<std::string> names;
   for (const auto& [name, server] : servers_) names.push_back(name);
   for (const std::string& name : names) end_if_idle(name);

@@ -73,6 +73,8 @@ class Mps {
   bool serves(JobId job) const { return clients_.contains(job); }
   /// What each process of a client may hold of each GPU; 0 for what is none.
   Bytes most_of(JobId job) const;
+  /// Why a job that was to be a client runs without; "" for every other.
+  std::string why_without(JobId job) const;
   /// Its job is over: the server goes with its last.
   void forget(JobId job);
   /// Forgets those of an earlier daemon that are over, and ends servers without jobs.
@@ -108,6 +110,7 @@ class Mps {
   MpsOptions options_;
   std::string why_not_;
   std::map<JobId, Client> clients_;
+  std::map<JobId, std::string> without_;  ///< Whose servers did not come, and why.
   std::map<std::string, Server> servers_;
   HelperRuns runs_;
 };

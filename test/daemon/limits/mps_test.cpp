@@ -115,6 +115,19 @@ TEST(Mps, AProcessThatLeavesItsServerIsSeenAndWatched) {
   eventually("it is watched", [&] { return rig.job(id)["memory_limit"] == "watch"; });
 }
 
+TEST(Mps, AJobWhoseServerDoesNotComeSaysWhyItRunsWithout) {
+  Rig rig({.gpus = "1x24GiB", .flags = {"--policy", "fifo-skip"}});
+  rig.start();
+  const std::string folder = "state/mps/" + std::to_string(geteuid()) + "-0.jobs";
+  rig.folder().write(folder, "no folder");
+  const int id = rig.submit(forever(), by_mps(3));
+  wait_for_steps(rig, id);
+  EXPECT_EQ(rig.job(id)["memory_limit"], "watch");
+  EXPECT_THAT(rig.job(id)["memory_limit_line"].get<std::string>(),
+              HasSubstr("; it was to have MPS and runs without: " + (rig.folder() / folder)));
+  cancel(rig, id);
+}
+
 TEST(Mps, ServersOutlastBerthd) {
   Rig rig({.gpus = "1x24GiB", .flags = {"--policy", "fifo-skip"}});
   rig.start();
