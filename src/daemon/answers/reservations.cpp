@@ -54,6 +54,11 @@ const char* form_until(Instant until, Instant now) {
   return until - now < hours(24) ? "%H:%M" : "%Y-%m-%d %H:%M";
 }
 
+/// With the zone, which is the machine's and may not be that of who reads it.
+std::string until_text(Instant until, Instant now) {
+  return " until " + local_clock(until, form_until(until, now)) + local_clock(until, " %Z");
+}
+
 std::string comma_list(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
@@ -85,11 +90,11 @@ std::string shown_as(const std::vector<std::string>& typed, const Reservation& m
   const char* const form = form_until(made.until, now);
   std::string text = comma_list(typed);
   if (made.from > now) text += " from " + local_clock(made.from, form);
-  return text + " until " + local_clock(made.until, form);
+  return text + until_text(made.until, now);
 }
 
 std::string drained_as(const std::string& by, Instant until, Instant now) {
-  return until == kNever ? by : by + " until " + local_clock(until, form_until(until, now));
+  return until == kNever ? by : by + until_text(until, now);
 }
 
 std::string conflict_of(const Reservation& made, const ClusterView& view) {

@@ -15,11 +15,11 @@ namespace berth::daemon {
 /// Errors: InvalidArgument naming one that is not on this machine.
 Expected<std::vector<UserId>> users_named(const std::vector<std::string>& typed);
 
-/// `alice from 22:00 until 06:00`, `alice, @lab until 06:00` of what begins now; with dates if it
-/// is not over within a day. In the machine's zone.
+/// `alice from 22:00 until 06:00 CET`, `alice, @lab until 06:00 CET` of what begins now; with dates
+/// if it is not over within a day. In the machine's zone, which it names.
 std::string shown_as(const std::vector<std::string>& typed, const Reservation& made, Instant now);
 
-/// `bob`, `bob until 18:00`: who drained a GPU, and until when, likewise.
+/// `bob`, `bob until 18:00 CET`: who drained a GPU, and until when, likewise.
 std::string drained_as(const std::string& by, Instant until, Instant now);
 
 /// Why it cannot be beside those there are: one for other users at the same time; "" if it can.
