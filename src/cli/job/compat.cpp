@@ -72,7 +72,7 @@ constexpr auto kTsp = std::to_array<Rule>({
     {"-s", true, As::State, ""},
     {"-k", true, As::Verb, "cancel"},
     {"-r", true, As::Verb, "cancel"},
-    {"-u", true, As::Verb, "update --priority 1000000"},
+    {"-u", true, As::Verb, "next"},
     {"-p", true, As::Refuse, "berth show JOB names its processes' GPUs; pids are not told"},
     {"-U", true, As::Refuse, "say berth update --priority N JOB"},
     {"-V", false, As::Verb, "version"},

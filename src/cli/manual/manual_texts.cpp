@@ -208,6 +208,15 @@ const std::vector<ManualText>& texts() {
        {{"berth release 7", "One job"}},
        "",
        "berth-hold(1)"},
+      {"next",
+       "Gives waiting jobs a larger priority than the other waiting jobs of their user have, so "
+       "that they are the next of them to start. Jobs of other users keep their turns, but under "
+       "the policy priority, which compares the priorities of all users. Of several jobs the one "
+       "with the smallest number goes first. A job behind others in the queue may still start "
+       "before it, where there is no room for this one.",
+       {{"berth next 7", "Job 7 before all others of its user"}},
+       "",
+       "berth-update(1), berth-why(1), berth-ls(1)"},
       {"update",
        "Changes jobs that wait to start; what is not given stays as it is.",
        {{"berth update 7 --vram 12G --time 2h", "Ask for other memory and time"},

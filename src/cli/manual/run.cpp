@@ -59,6 +59,7 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"cancel", plain<add_cancel>, kChanging},
     {"hold", plain<add_hold>, kChanging},
     {"release", plain<add_release>, kChanging},
+    {"next", plain<add_next>, kChanging},
     {"update", plain<add_update>, kChanging},
     {"requeue", plain<add_requeue>, kChanging},
     {"suspend", plain<add_suspend>, kChanging},
@@ -121,19 +122,22 @@ struct Elsewhere {
   std::string_view here;
 };
 constexpr auto kElsewhere = std::to_array<Elsewhere>({
-    {"kill", "cancel"},    {"rm", "cancel"},       {"remove", "cancel"},   {"delete", "cancel"},
-    {"stop", "cancel"},    {"scancel", "cancel"},  {"abort", "cancel"},    {"end", "cancel"},
-    {"list", "ls"},        {"queue", "ls"},        {"status", "ls"},       {"squeue", "ls"},
-    {"ps", "ls"},          {"jobs", "ls"},         {"qstat", "ls"},        {"follow", "logs -f"},
-    {"log", "logs"},       {"tail", "logs -f"},    {"output", "logs"},     {"sbatch", "submit"},
-    {"add", "submit"},     {"enqueue", "submit"},  {"qsub", "submit"},     {"srun", "run"},
-    {"exec", "run"},       {"salloc", "run"},      {"info", "show"},       {"describe", "show"},
-    {"inspect", "show"},   {"get", "show"},        {"sacct", "history"},   {"sinfo", "gpus"},
-    {"nodes", "gpus"},     {"nvidia-smi", "gpus"}, {"sreport", "usage"},   {"pause", "hold"},
-    {"unhold", "release"}, {"unpause", "release"}, {"continue", "resume"}, {"edit", "update"},
-    {"modify", "update"},  {"simulate", "sim"},    {"monitor", "top"},     {"htop", "top"},
-    {"retry", "requeue"},  {"restart", "requeue"}, {"rerun", "requeue"},   {"resubmit", "requeue"},
-    {"smi", "gpus"},       {"gpustat", "gpus"},    {"nvtop", "top"},
+    {"kill", "cancel"},     {"rm", "cancel"},       {"remove", "cancel"},   {"delete", "cancel"},
+    {"stop", "cancel"},     {"scancel", "cancel"},  {"abort", "cancel"},    {"end", "cancel"},
+    {"list", "ls"},         {"queue", "ls"},        {"status", "ls"},       {"squeue", "ls"},
+    {"ps", "ls"},           {"jobs", "ls"},         {"qstat", "ls"},        {"follow", "logs -f"},
+    {"log", "logs"},        {"tail", "logs -f"},    {"output", "logs"},     {"sbatch", "submit"},
+    {"add", "submit"},      {"enqueue", "submit"},  {"qsub", "submit"},     {"srun", "run"},
+    {"exec", "run"},        {"salloc", "run"},      {"info", "show"},       {"describe", "show"},
+    {"inspect", "show"},    {"get", "show"},        {"sacct", "history"},   {"sinfo", "gpus"},
+    {"nodes", "gpus"},      {"nvidia-smi", "gpus"}, {"sreport", "usage"},   {"pause", "hold"},
+    {"unhold", "release"},  {"unpause", "release"}, {"continue", "resume"}, {"edit", "update"},
+    {"modify", "update"},   {"simulate", "sim"},    {"monitor", "top"},     {"htop", "top"},
+    {"retry", "requeue"},   {"restart", "requeue"}, {"rerun", "requeue"},   {"resubmit", "requeue"},
+    {"smi", "gpus"},        {"gpustat", "gpus"},    {"nvtop", "top"},       {"first", "next"},
+    {"urgent", "next"},     {"promote", "next"},    {"bump", "next"},       {"front", "next"},
+    {"prioritize", "next"}, {"priority", "next"},   {"nice", "next"},       {"renice", "next"},
+    {"killall", "cancel"},  {"watch", "top"},       {"start", "release"},
 });
 
 std::string suggestion(std::string_view typed) {

@@ -41,6 +41,7 @@ void add_wait(CLI::App& app, Action& chosen);
 void add_cancel(CLI::App& app, Action& chosen);
 void add_hold(CLI::App& app, Action& chosen);
 void add_release(CLI::App& app, Action& chosen);
+void add_next(CLI::App& app, Action& chosen);
 void add_update(CLI::App& app, Action& chosen);
 void add_requeue(CLI::App& app, Action& chosen);
 void add_drain(CLI::App& app, Action& chosen);

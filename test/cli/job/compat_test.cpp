@@ -43,7 +43,7 @@ TEST(Compat, TaskSpoolersLines) {
                                         {"tsp -i 7", "show 7"},
                                         {"tsp -k 7", "cancel 7"},
                                         {"tsp -r 7", "cancel 7"},
-                                        {"tsp -u 7", "update --priority 1000000 7"},
+                                        {"tsp -u 7", "next 7"},
                                         {"tsp -V", "version"},
                                         {"tsp -g 0,1 make", "submit --gpu-index 0,1 -- make"}}) {
     EXPECT_EQ(of(typed), expected);

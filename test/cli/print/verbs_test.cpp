@@ -511,6 +511,29 @@ TEST_F(Verbs, WaitOfAnArrayTellsOfItAsOne) {
   EXPECT_EQ(Json::parse(berth({"wait", "643", "--json"}).out).at("jobs").size(), 5U);
 }
 
+TEST_F(Verbs, NextGivesAJobALargerPriorityThanItsUsersOthersThatWait) {
+  const std::string other = R"({"id":1,"user":5,"state":"running","priority":99},
+                               {"id":2,"user":5,"state":"queued","priority":7},
+                               {"id":3,"user":5,"state":"held"})";
+  const auto listed = [&](const std::string& job) {
+    daemon_.answer("GET /v1/jobs",
+                   {{.status = 200, .body = R"({"jobs":[)" + job + "]}"},
+                    {.status = 200, .body = R"({"jobs":[)" + other + "," + job + "]}"}});
+    daemon_.answer("POST /v1/update", R"({"jobs":[{"id":4,"state":"queued"}],"refused":[]})");
+  };
+  listed(R"({"id":4,"user":5,"state":"queued"})");
+  const Ran ran = berth({"next", "4"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(ran.out, "job 4 goes before the other waiting jobs of its user, queued\n");
+  daemon_.take("GET /v1/jobs");
+  EXPECT_EQ(daemon_.take("GET /v1/jobs").parameter("user"), "5");
+  EXPECT_EQ(Json::parse(daemon_.take("POST /v1/update").body),
+            Json::parse(R"({"jobs":["4"],"change":{"priority":8}})"));
+  listed(R"({"id":4,"user":5,"state":"queued","priority":20})");
+  EXPECT_EQ(berth({"next", "4"}).exit_code, 0);
+  EXPECT_EQ(Json::parse(daemon_.take("POST /v1/update").body).at("change").at("priority"), 20);
+}
+
 TEST_F(Verbs, CancelHoldAndReleaseAreOneRequestAndTellOfEachJob) {
   daemon_.answer("POST /v1/cancel", R"({"jobs":[{"id":2,"state":"stopping"}],
       "refused":[{"id":1,"error":"job 1: has ended already"}]})");
