@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/text/text.hpp"
 #include "trace/csv.hpp"
 #include "trace/rows.hpp"
 
@@ -138,16 +139,55 @@ constexpr auto kSynonyms = std::to_array<Synonyms>({
     {"gpus", "num_gpus num_gpu gpu_num ngpus n_gpus gpu_count gpu gpu_request GPUs"},
 });
 
+/// `GPU memory (GB)` as `gpu_memory_gb`.
+std::string tight_name(std::string_view name) {
+  std::string tight;
+  for (const char c : name) {
+    const bool is_kept = is_letter(c) || is_digit(c);
+    if (is_kept) tight += lowered(c);
+    if (!is_kept && !tight.empty() && tight.back() != '_') tight += '_';
+  }
+  while (tight.ends_with('_')) tight.pop_back();
+  return tight;
+}
+
+/// The first column with a name of these; "" for none.
+std::string_view column_like(std::span<const std::string_view> header, std::string_view names) {
+  for (const std::string& name : names_between(names, ' ')) {
+    const auto found = std::ranges::find_if(
+        header, [&](std::string_view column) { return tight_name(column) == tight_name(name); });
+    if (found != header.end()) return *found;
+  }
+  return {};
+}
+
+/// Instead of a run time that no column seems to have.
+std::string start_and_end(std::span<const std::string_view> header) {
+  const auto start = column_like(header, "start start_time started started_at begin began");
+  const auto end = column_like(header, "end end_time ended ended_at finished finish_time done");
+  if (start.empty() || end.empty()) return "";
+  return "start_seconds=" + std::string(start) + ",end_seconds=" + std::string(end);
+}
+
 /// `--columns job=id,submit_seconds=created,gpus=COLUMN`: what a header seems to have for berth's
 /// columns.
-std::string suggested_columns(std::string_view header) {
-  std::string text;
+std::string suggested_columns(std::string_view line) {
+  const std::string text = std::string(line) + "\n";
+  const auto csv = Csv::open(text, "");
+  const std::span<const std::string_view> header =
+      csv ? csv->header() : std::span<const std::string_view>();
+  std::string columns;
   for (const Synonyms& each : kSynonyms) {
-    const std::string_view found = mark_in(header, each.others);
-    text += (text.empty() ? "--columns " : ",") + std::string(each.known) + "=" +
-            std::string(found.empty() ? "COLUMN" : found);
+    const std::string_view found = column_like(header, each.others);
+    const bool may_end = found.empty() && each.known == "duration_seconds";
+    const std::string instead = may_end ? start_and_end(header) : "";
+    columns += columns.empty() ? "" : ",";
+    columns += !instead.empty() ? instead
+                                : std::string(each.known) + "=" +
+                                      std::string(found.empty() ? "COLUMN" : shown(found));
   }
-  return text;
+  const bool needs_quotes = columns.find_first_of(" ()&;'") != columns.npos;
+  return "--columns " + (needs_quotes ? "'" + columns + "'" : columns);
 }
 
 /// The first line that is not blank.

@@ -115,8 +115,7 @@ std::string with_dash(std::string_view text) {
 Duration run_time(Row& row, std::size_t column) {
   const std::string_view text = row.text(column);
   const auto colons = std::ranges::count(text, ':');
-  constexpr std::string_view kUnits = "smhdw";
-  const bool has_unit = !text.empty() && kUnits.find(text.back()) != kUnits.npos;
+  const bool has_unit = !text.empty() && is_letter(text.back());
   if (colons == 0 && !has_unit) return row.duration(column);
   std::string plain = with_dash(text);
   if (colons == 2) plain = plain.substr(0, plain.find('.'));

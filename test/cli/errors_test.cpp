@@ -46,7 +46,9 @@ TEST(CliErrors, AnUnknownVerbIsNamedWithThoseThereAre) {
            {{"sumbit"}, "berth: sumbit: no such verb; did you mean submit? berth help lists all"},
            {{"help", "lss"}, "berth: lss: no such verb; did you mean ls? berth help lists all"},
            {{""}, "berth: : no such verb; valid verbs: run, "},
-           {{"--frob", "ls"}, "berth: --frob: no such verb; valid verbs: run, "}}) {
+           {{"--frob", "ls"},
+            "berth: --frob: options stand behind the verb, as in berth ls --frob; berth help lists "
+            "the verbs"}}) {
     const Ran ran = berth(words);
     EXPECT_EQ(ran.exit_code, kBadUsage);
     EXPECT_THAT(ran.err, StartsWith(begin));

@@ -96,6 +96,9 @@ TEST(Formats, AnUnknownLineNamesThem) {
   EXPECT_THAT(
       error_of(guess_format("id,created,took,ngpus\n", "t.csv")),
       HasSubstr("--columns job=id,submit_seconds=created,duration_seconds=took,gpus=ngpus,"));
+  EXPECT_THAT(error_of(guess_format("Job ID;Submitted;Start Time;Finished;GPUs\n", "t.csv")),
+              HasSubstr("--columns 'job=Job ID,submit_seconds=Submitted,start_seconds=Start Time,"
+                        "end_seconds=Finished,gpus=GPUs',"));
   EXPECT_EQ(error_of(guess_format("{\"jobid\": 1}\n", "t.json")),
             "t.json:1: JSON is read as Philly's cluster_job_log only, which is an array of jobs");
 }

@@ -37,7 +37,8 @@ struct Rule {
   bool has_value = false;
   As as = As::Option;
   std::string_view here;
-  std::string_view of_ts = {};  ///< The same for `ts`, the fork for GPUs, where it differs.
+  std::string_view of_ts = {};      ///< The same for `ts`, the fork for GPUs, where it differs.
+  LastJob without = LastJob::None;  ///< The job that is meant without a number.
 };
 
 // Options that are no option of berth's by themselves.
@@ -65,14 +66,14 @@ constexpr auto kTsp = std::to_array<Rule>({
     {"-K", false, As::Refuse, "berthd is for all users; berth cancel --all ends your jobs"},
     {"-S", true, As::Refuse,
      "GPUs, their memory and cores are the limits; see doc/configuration.md"},
-    {"-w", true, As::Verb, "wait"},
-    {"-c", true, As::Verb, "logs"},
-    {"-t", true, As::Verb, "logs -f"},
-    {"-i", true, As::Verb, "show"},
-    {"-s", true, As::State, ""},
+    {"-w", true, As::Verb, "wait", "", LastJob::Added},
+    {"-c", true, As::Verb, "logs", "", LastJob::Run},
+    {"-t", true, As::Verb, "logs -f", "", LastJob::Run},
+    {"-i", true, As::Verb, "show", "", LastJob::Run},
+    {"-s", true, As::State, "", "", LastJob::Added},
     {"-k", true, As::Verb, "cancel"},
     {"-r", true, As::Verb, "cancel"},
-    {"-u", true, As::Verb, "next"},
+    {"-u", true, As::Verb, "next", "", LastJob::Added},
     {"-p", true, As::Refuse, "berth show JOB names its processes' GPUs; pids are not told"},
     {"-U", true, As::Refuse, "say berth update --priority N JOB"},
     {"-V", false, As::Verb, "version"},
@@ -188,12 +189,13 @@ class Reader {
     if (rule == rules_.end()) return refuse(name(option) + ": berth compat does not know it");
     if (rule->has_value && !value && at + 1 < typed_.size()) value = typed_[++at];
     if (rule->as == As::Refuse) return refuse(name(option) + ": " + std::string(rule->here));
-    if (rule->has_value && !value) {
-      return refuse(name(option) + (rule->as == As::Verb || rule->as == As::State
-                                        ? ": give the job's number; the last job is "
-                                          "not meant here"
-                                        : ": its value is missing"));
+    const bool lacks = rule->has_value && !value;
+    if (lacks && rule->without == LastJob::None) {
+      return refuse(name(option) + (rule->as == As::Verb ? ": give the job's number; nothing is "
+                                                           "ended by a guess"
+                                                         : ": its value is missing"));
     }
+    if (lacks) made_.of_last = rule->without;
     if (!rule->has_value) value.reset();
     return apply(*rule, value);
   }
@@ -218,7 +220,8 @@ class Reader {
         is_done_ = true;
         return {};
       case As::State:
-        made_.state_of = *value;
+        made_.wants_state = true;
+        made_.state_of = value.value_or("");
         is_done_ = true;
         return {};
       case As::Last:

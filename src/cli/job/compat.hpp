@@ -5,6 +5,7 @@
 // what to say instead, or left out with a note where leaving it out does no harm.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -17,12 +18,21 @@
 
 namespace berth::cli {
 
+/// The job that a command line means without a number.
+enum class LastJob : std::uint8_t {
+  None,   ///< None is meant.
+  Added,  ///< The user's last in the queue, whatever became of it.
+  Run,    ///< The last of those that have begun.
+};
+
 struct Compat {
   std::vector<std::string> words;  ///< Of `berth`, without its name; none with `state_of`.
   std::vector<std::string> notes;  ///< What was left out.
   std::string hint = {};           ///< For a person: what goes otherwise than there.
   std::string after_last = {};     ///< The option, behind the verb, that takes the user's last job.
   std::string state_of = {};       ///< The job whose spooler_state() is asked for.
+  LastJob of_last = LastJob::None;  ///< Which is to stand behind the words, or is `state_of`.
+  bool wants_state = false;         ///< spooler_state(), of `state_of`.
 };
 
 /// What the words are read beside.

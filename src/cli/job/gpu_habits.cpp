@@ -223,6 +223,7 @@ class GpuReader {
 
   /// Of apptainer and singularity, whose programs have the job's variables unless they drop them.
   void read_image(std::string_view name, std::span<const ShellWord> words) {
+    read_image_without_gpus(name, words);
     constexpr auto kDrop =
         std::to_array<std::string_view>({"--cleanenv", "-e", "--containall", "-C"});
     const auto drops = std::ranges::find_if(
@@ -234,6 +235,16 @@ class GpuReader {
         std::string(name) + " " + drops->text +
             ": it drops CUDA_VISIBLE_DEVICES, so that the program sees every GPU; leave it "
             "out");
+  }
+
+  void read_image_without_gpus(std::string_view name, std::span<const ShellWord> words) {
+    constexpr auto kRun = std::to_array<std::string_view>({"run", "exec", "shell"});
+    if (words.size() < 2 || !is_one_of_names(kRun, words[1].text)) return;
+    if (any_contains(words, "--nv") || any_contains(words, "--rocm")) return;
+    warnings_.say(words.front().line,
+                  std::string(name) + " " + words[1].text +
+                      ": without --nv the program sees no GPU, unless the machine's configuration "
+                      "adds it");
   }
 
   static bool any_contains(std::span<const ShellWord> words, std::string_view text) {

@@ -12,6 +12,10 @@ namespace berth::cli {
 std::vector<std::string> warnings_of_habits(const JobOptions& options,
                                             const std::vector<std::string>& environment);
 
+/// Of a job of `berth submit`, which has no terminal: a command that will not start without one.
+/// Returns: a warning, or "".
+std::string warning_of_terminal(const std::vector<std::string>& command);
+
 /// Of a command that no -- comes before: what stands behind its first word goes to it, and so does
 /// what was meant for berth. Returns: a warning, or "".
 std::string warning_of_words_behind(const std::vector<std::string>& left_over,

@@ -202,6 +202,17 @@ Expected<Json> begin_asked(const std::string& typed, Instant now) {
   return at ? Expected<Json>(in_seconds(*at - kStart)) : std::unexpected(at.error());
 }
 
+/// Which GPUs, or all of them, is another option than how many.
+Expected<Json> gpu_count(const std::string& typed, Instant) {
+  const auto count = parse_count(typed, find_job_field("gpus")->range.most);
+  if (count) return Json(*count);
+  const bool is_list = typed.contains(',') && typed.find_first_not_of("0123456789,") == typed.npos;
+  return fail(count.error().code,
+              count.error().message + (is_list ? "; for these GPUs say --gpu-index " + typed
+                                       : typed == "all" ? "; berth gpus lists all"
+                                                        : ""));
+}
+
 /// Of the fields whose kind does not say how they are typed.
 constexpr auto kFieldTexts = std::to_array<std::pair<std::string_view, FieldText>>({
     {"array", array_text},
@@ -210,6 +221,7 @@ constexpr auto kFieldTexts = std::to_array<std::pair<std::string_view, FieldText
     {"deadline_at", time_from_now},
     {"gpu_indices", gpu_indices},
     {"gpu_types", type_names},
+    {"gpus", gpu_count},
     {"on_preempt", saving_asked},
     {"requeue_on", requeue_causes},
 });

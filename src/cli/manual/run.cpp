@@ -148,6 +148,10 @@ std::string suggestion(std::string_view typed) {
 
 /// `frob: no such verb; did you mean run?`, or all verbs where none is near.
 int refuse_verb(const std::string& typed) {
+  if (typed.starts_with('-')) {
+    return report_usage(typed + ": options stand behind the verb, as in berth ls " + typed +
+                        "; berth help lists the verbs");
+  }
   if (const std::string one = suggestion(typed); !one.empty()) {
     return report_usage(typed + ": no such verb" + one + " berth help lists all");
   }
@@ -320,7 +324,9 @@ std::string names_of_parts(const CLI::App& verb) {
   for (const CLI::App* const part : verb.get_subcommands([](const CLI::App*) { return true; })) {
     parts += (parts.empty() ? "" : ", or ") + name + " " + part->get_name();
   }
-  return parts.empty() ? "" : name + ": say " + parts;
+  const bool is_config = verb.get_name() == "config";
+  const char* const more = is_config ? "; berthd --show-config prints the settings" : "";
+  return parts.empty() ? "" : name + ": say " + parts + more;
 }
 
 /// Of what is missing, in the innermost verb: `--out is required; say --out FILE`, or its parts.

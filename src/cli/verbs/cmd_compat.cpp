@@ -40,7 +40,7 @@ int print_state(const std::string& handle) {
 }
 
 /// The handle of this user's job with the largest number, ended or not; "" for none.
-Expected<std::string> last_job() {
+Expected<std::string> last_job(LastJob which) {
   auto daemon = Daemon::open(CommonOptions());
   if (!daemon) return std::unexpected(daemon.error());
   JobFilter filter;
@@ -48,6 +48,7 @@ Expected<std::string> last_job() {
   Json last;
   const auto use = [&](const std::vector<Json>& jobs) {
     for (const Json& job : jobs) {
+      if (which == LastJob::Run && spooler_state(job) == "queued") continue;
       if (last.is_null() || integer_of(last, "id") < integer_of(job, "id")) last = job;
     }
     return true;
@@ -67,10 +68,16 @@ int compat(const std::vector<std::string>& typed) {
                          {.script_of = gflow_script, .conda = conda == nullptr ? "" : conda});
   if (!made) return report_usage(made.error().message);
   for (const std::string& note : made->notes) report_failure(note);
-  if (!made->state_of.empty()) return print_state(made->state_of);
+  if (made->of_last != LastJob::None) {
+    const auto last = last_job(made->of_last);
+    if (!last) return report_failure(last.error().message);
+    if (last->empty()) return report_failure(typed.front() + ": there is no such job of yours");
+    made->wants_state ? void(made->state_of = *last) : made->words.push_back(*last);
+  }
+  if (made->wants_state) return print_state(made->state_of);
   if (!made->hint.empty() && isatty(STDERR_FILENO) == 1) report_failure(made->hint);
   if (!made->after_last.empty()) {
-    const auto last = last_job();
+    const auto last = last_job(LastJob::Added);
     if (!last) return report_failure(last.error().message);
     if (!last->empty()) made->words.insert(made->words.begin() + 1, {made->after_last, *last});
   }

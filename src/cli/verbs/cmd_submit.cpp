@@ -117,6 +117,9 @@ int submit(SubmitArguments& arguments) {
   auto daemon = Daemon::open(arguments.common);  // it takes the connection in meanwhile
   auto made = submission_of(arguments.job, *caller);
   if (!made) return report_usage(made.error().message);
+  if (const auto lost = warning_of_terminal(arguments.job.command); !lost.empty()) {
+    made->warnings.push_back(lost);
+  }
   for (const std::string& warning : made->warnings) report_failure(warning);
   // Who types a table may take longer than berthd waits for a request.
   if (arguments.job["--param-file"] == "-") daemon = Daemon::open(arguments.common);

@@ -72,7 +72,6 @@ TEST(Compat, WhatIsAskedOfTheQueueIsAnsweredOrHasWordsForIt) {
 
 TEST(Compat, AStateIsOneWordOfTaskSpoolers) {
   EXPECT_EQ(of("tsp -s 7"), "state of 7");
-  EXPECT_EQ(of("tsp -s"), "! tsp -s: give the job's number; the last job is not meant here");
   EXPECT_EQ(spooler_state({{"state", "queued"}}), "queued");
   EXPECT_EQ(spooler_state({{"state", "held"}, {"started_at", nullptr}}), "queued");
   EXPECT_EQ(spooler_state({{"state", "queued"}, {"started_at", 5}}), "queued") << "once more";
@@ -81,6 +80,19 @@ TEST(Compat, AStateIsOneWordOfTaskSpoolers) {
   EXPECT_EQ(spooler_state({{"state", "suspended"}, {"started_at", 5}}), "running");
   EXPECT_EQ(spooler_state({{"state", "failed"}, {"started_at", 5}}), "finished");
   EXPECT_EQ(spooler_state({{"state", "cancelled"}, {"started_at", nullptr}}), "skipped");
+}
+
+TEST(Compat, WithoutANumberTheLastJobIsMeantAndNoneIsEnded) {
+  const auto last = [](const std::vector<std::string>& typed) {
+    const auto made = from_queue("tsp", typed);
+    return made ? made->of_last : LastJob::None;
+  };
+  for (const char* option : {"-w", "-u", "-s"}) EXPECT_EQ(last({option}), LastJob::Added) << option;
+  for (const char* option : {"-c", "-t", "-i"}) EXPECT_EQ(last({option}), LastJob::Run) << option;
+  EXPECT_EQ(last({"-w", "7"}), LastJob::None);
+  EXPECT_EQ(of("tsp -w"), "wait");
+  EXPECT_EQ(of("tsp -k"), "! tsp -k: give the job's number; nothing is ended by a guess");
+  EXPECT_EQ(of("tsp -r"), "! tsp -r: give the job's number; nothing is ended by a guess");
 }
 
 TEST(Compat, TheNameDecidesAfterWhichEndAJobStarts) {
@@ -157,7 +169,6 @@ TEST(Compat, AScriptsGflowLinesAreOptionsThatTypedOnesOverride) {
 
 TEST(Compat, WhatHasNoEqualIsNamedWithWhatToSay) {
   EXPECT_EQ(of("tsp -K"), "! tsp -K: berthd is for all users; berth cancel --all ends your jobs");
-  EXPECT_EQ(of("tsp -w"), "! tsp -w: give the job's number; the last job is not meant here");
   EXPECT_EQ(of("tsp -G"), "! tsp -G: its value is missing");
   EXPECT_EQ(of("tsp -x x"), "! tsp -x: berth compat does not know it");
   EXPECT_EQ(of("gbatch"), "! gbatch: no command");

@@ -76,6 +76,11 @@ TEST(GpuHabits, OfDockerLeaveTheJobsAccount) {
   EXPECT_THAT(warned({"apptainer", "exec", "--nv", "--cleanenv", "img.sif", "python", "t.py"}),
               ElementsAre(HasSubstr("apptainer --cleanenv: it drops CUDA_VISIBLE_DEVICES")));
   EXPECT_THAT(warned({"apptainer", "exec", "--nv", "img.sif", "python", "t.py"}), IsEmpty());
+  EXPECT_THAT(warned({"apptainer", "exec", "img.sif", "python", "t.py"}),
+              ElementsAre("apptainer exec: without --nv the program sees no GPU, unless the "
+                          "machine's configuration adds it"));
+  EXPECT_THAT(warned({"singularity", "run", "--rocm", "img.sif"}), IsEmpty());
+  EXPECT_THAT(warned({"apptainer", "pull", "docker://x"}), IsEmpty());
   EXPECT_THAT(warned({"podman", "run", "image"}), IsEmpty());
 }
 

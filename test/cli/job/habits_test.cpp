@@ -36,6 +36,32 @@ TEST(Habits, OfNamesAndFilesThatMeanAnother) {
   EXPECT_THAT(warnings_of_habits(options, {}), IsEmpty());
 }
 
+TEST(Habits, ASweepOfHydrasInOneJobIsTold) {
+  const auto warned = [](std::vector<std::string> command) {
+    JobOptions options;
+    options.command = std::move(command);
+    return warnings_of_habits(options, {});
+  };
+  EXPECT_THAT(warned({"python", "train.py", "-m", "seed=1", "lr=0.1,0.01"}),
+              ElementsAre("-m lr=0.1,0.01: Hydra runs these one after the other in this one job; "
+                          "--param lr=0.1,0.01 -- ... lr={lr} makes a job of each"));
+  EXPECT_THAT(warned({"uv", "run", "t.py", "--multirun", "a=1,2"}), testing::SizeIs(1));
+  EXPECT_THAT(warned({"python", "-m", "train", "lr=0.1,0.01"}), IsEmpty());
+  EXPECT_THAT(warned({"python", "train.py", "lr=0.1,0.01"}), IsEmpty());
+  EXPECT_THAT(warned({"python", "train.py", "-m", "lr=0.1", "layers=[1,2]", "--x=1,2"}), IsEmpty());
+}
+
+TEST(Habits, DockersTerminalIsNotThereInASubmittedJob) {
+  EXPECT_EQ(warning_of_terminal({"docker", "run", "--rm", "-e", "KEY", "-it", "image"}),
+            "docker run -it: a job of berth submit has no terminal, and docker refuses; leave the "
+            "t out, or say berth run");
+  EXPECT_THAT(warning_of_terminal({"/usr/bin/docker", "exec", "--tty", "box", "sh"}),
+              HasSubstr("docker exec --tty: a job"));
+  EXPECT_EQ(warning_of_terminal({"docker", "run", "-i", "image", "tool", "-t"}), "");
+  EXPECT_EQ(warning_of_terminal({"docker", "pull", "-t"}), "");
+  EXPECT_EQ(warning_of_terminal({"docker"}), "");
+}
+
 TEST(Habits, OptionsBehindTheCommandAreTheCommands) {
   JobOptions options;
   EXPECT_EQ(warning_of_words_behind({"python3", "x.py", "--vram", "10G"}, options),

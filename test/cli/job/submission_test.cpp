@@ -135,6 +135,10 @@ TEST(Submission, RefusesWithOptionValueAndLimit) {
             "--vram 1e99G: is not a size such as 10G, 10GiB, 512M or 1.5G, from 1 byte to 1024T");
   EXPECT_EQ(refusal_of(with([](JobOptions& options) { options["--gpus"] = "-1"; })),
             "--gpus -1: is not a whole number from 0 to 4096");
+  EXPECT_EQ(refusal_of(with([](JobOptions& options) { options["--gpus"] = "0,2"; })),
+            "--gpus 0,2: is not a whole number from 0 to 4096; for these GPUs say --gpu-index 0,2");
+  EXPECT_EQ(refusal_of(with([](JobOptions& options) { options["--gpus"] = "all"; })),
+            "--gpus all: is not a whole number from 0 to 4096; berth gpus lists all");
   static const char* bad = nullptr;  // a function pointer captures nothing
   for (const char* each : {"", "0,", "2-1", "a100", "0-4097", "-1"}) {
     bad = each;
