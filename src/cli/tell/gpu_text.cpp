@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/tell/job_text.hpp"
+#include "cli/tell/own_zone.hpp"
 #include "core/text/amounts.hpp"
 #include "core/text/text.hpp"
 
@@ -113,7 +114,7 @@ std::string reserved_text(const Json& reservations) {
   std::string text;
   if (!reservations.is_array()) return text;
   for (const Json& one : reservations) {
-    text += ", reserved for " + printable(text_of(one, "text"));
+    text += ", reserved for " + in_own_zone(printable(text_of(one, "text")), wall_now());
   }
   return text;
 }
@@ -131,7 +132,8 @@ std::string gpu_lines(const Json& gpu, const Look& look) {
   }
   if (const Json& drain = part_of(gpu, "drained"); drain.is_object()) {
     const std::string reason = printable(text_of(drain, "reason"));
-    const std::string text = ", drained by " + printable(text_of(drain, "text")) +
+    const std::string text = ", drained by " +
+                             in_own_zone(printable(text_of(drain, "text")), wall_now()) +
                              (reason.empty() ? "" : " (" + reason + ")");
     line += painted(text, Colour::Yellow, look);
   }

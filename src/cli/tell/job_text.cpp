@@ -14,6 +14,7 @@
 #include "cli/ask/job_choice.hpp"
 #include "cli/print/amounts.hpp"
 #include "cli/print/option_words.hpp"
+#include "cli/tell/own_zone.hpp"
 #include "core/text/job_fields.hpp"
 #include "core/text/text.hpp"
 
@@ -168,7 +169,7 @@ std::string counts_text(const Json& array) {
 /// `27 of 200 done, 8 running, ends ~03:10`; while none runs why the next one waits.
 std::string progress_text(const Json& array, double now, StartForm form) {
   std::string text = counts_text(array);
-  const std::string brief = printable(text_of(array, "reason_brief"));
+  const std::string brief = in_own_zone(printable(text_of(array, "reason_brief")), now);
   const std::string state = text_of(array, "state");
   const bool waits_all = state == "queued" || state == "deferred";
   if (waits_all && !brief.empty()) text += "; " + brief;
@@ -195,8 +196,8 @@ std::string why_of(const Json& job, double now, StartForm form) {
   if (!has_ended(job)) {
     const std::string start = start_text(job, now, form);
     const std::string hint = printable(options_of(part_of(job, "hint")));
-    return printable(reason) + (reason.empty() || start.empty() ? "" : ", ") + start +
-           (hint.empty() ? "" : "; now with " + hint);
+    return in_own_zone(printable(reason), now) + (reason.empty() || start.empty() ? "" : ", ") +
+           start + (hint.empty() ? "" : "; now with " + hint);
   }
   const std::string state = text_of(job, "state");
   if (state != "failed" && state != "done") return ending(job);
@@ -520,7 +521,7 @@ std::string array_page(const Json& array, double now, const Look& look) {
   page.line("note", printable(text_of(array, "note")));
   page.line("exit code", code_text(part_of(array, "exit_code")));
   page.line("at once", number_text(part_of(array, "array_at_once")));
-  page.line("next task", printable(text_of(array, "reason")));
+  page.line("next task", in_own_zone(printable(text_of(array, "reason")), now));
   page.line("next start", start_text(array, now, StartForm::Interval));
   if (const auto end = number_of(array, "predicted_end_at"); end && !has_ended(array)) {
     page.line("ends", "~" + clock_text(*end, now));
@@ -547,7 +548,7 @@ std::string job_page(const Json& job, double now, const Look& look) {
   page.line("user", user_of(job));
   page.line("state", printable(text_of(job, "state")), colour_of(job));
   page.line("exit code", code_text(part_of(job, "exit_code")));
-  page.line("reason", has_ended(job) ? "" : printable(text_of(job, "reason")));
+  page.line("reason", has_ended(job) ? "" : in_own_zone(printable(text_of(job, "reason")), now));
   page.line("start", start_text(job, now, StartForm::Interval));
   page.line("note",
             text_of(job, "state") == "timeout" ? ending(job) : printable(text_of(job, "note")));

@@ -8,6 +8,7 @@
 #include "cli/print/amounts.hpp"
 #include "cli/print/option_words.hpp"
 #include "cli/tell/job_text.hpp"
+#include "cli/tell/own_zone.hpp"
 
 namespace berth::cli {
 
@@ -68,7 +69,8 @@ std::string holders_text(const Json& shortage, const Json& why) {
 }
 
 std::string shortage_text(const Json& shortage, const Json& why, double now) {
-  if (const std::string closed = printable(text_of(shortage, "text")); !closed.empty()) {
+  if (const std::string closed = in_own_zone(printable(text_of(shortage, "text")), now);
+      !closed.empty()) {
     const Json& reserved = part_of(shortage, "reserved");
     const bool comes = text_of(shortage, "why") == "reservation" &&
                        number_of(reserved, "from_at").value_or(0) > now;
@@ -238,7 +240,7 @@ std::string must_end_text(const Json& why) {
 }
 
 void add_all(Page& page, const Json& why, double now) {
-  page.line("reason", opening_of(text_of(why, "reason")));
+  page.line("reason", in_own_zone(opening_of(text_of(why, "reason")), now));
   page.line("waits for", waits_for(why));
   const Json& lacking = part_of(why, "lacking");
   if (lacking.is_array()) {
@@ -278,7 +280,7 @@ std::string why_page(const Json& why, double now, const Look& look) {
 }
 
 std::string waiting_line(const Json& why, double now) {
-  std::string text = printable(text_of(why, "reason_brief"));
+  std::string text = in_own_zone(printable(text_of(why, "reason_brief")), now);
   const auto at = number_of(why, "predicted_start_at");
   const auto add = [&text](const std::string& between, const std::string& more) {
     text += (text.empty() ? "" : between) + more;

@@ -40,23 +40,14 @@ Expected<std::vector<uid_t>> users_of(const std::string& typed) {
               "users: '" + typed.substr(0, 60) + "': no such user on this machine");
 }
 
-std::string local_clock(Instant at, const char* form) {
+/// With the zone, by which who reads it in another can tell it in theirs.
+std::string zoned_text(Instant at) {
   const std::time_t then = micros(at) / 1'000'000;
   std::tm parts{};
   ::localtime_r(&then, &parts);
   std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), form, &parts);
+  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M %z", &parts);
   return text.data();
-}
-
-/// Without the date of what is over within a day.
-const char* form_until(Instant until, Instant now) {
-  return until - now < hours(24) ? "%H:%M" : "%Y-%m-%d %H:%M";
-}
-
-/// With the zone, which is the machine's and may not be that of who reads it.
-std::string until_text(Instant until, Instant now) {
-  return " until " + local_clock(until, form_until(until, now)) + local_clock(until, " %Z");
 }
 
 std::string comma_list(const std::vector<std::string>& words) {
@@ -87,14 +78,13 @@ Expected<std::vector<UserId>> users_named(const std::vector<std::string>& typed)
 }
 
 std::string shown_as(const std::vector<std::string>& typed, const Reservation& made, Instant now) {
-  const char* const form = form_until(made.until, now);
   std::string text = comma_list(typed);
-  if (made.from > now) text += " from " + local_clock(made.from, form);
-  return text + until_text(made.until, now);
+  if (made.from > now) text += " from " + zoned_text(made.from);
+  return text + " until " + zoned_text(made.until);
 }
 
-std::string drained_as(const std::string& by, Instant until, Instant now) {
-  return until == kNever ? by : by + until_text(until, now);
+std::string drained_as(const std::string& by, Instant until) {
+  return until == kNever ? by : by + " until " + zoned_text(until);
 }
 
 std::string conflict_of(const Reservation& made, const ClusterView& view) {

@@ -15,12 +15,12 @@ namespace berth::daemon {
 /// Errors: InvalidArgument naming one that is not on this machine.
 Expected<std::vector<UserId>> users_named(const std::vector<std::string>& typed);
 
-/// `alice from 22:00 until 06:00 CET`, `alice, @lab until 06:00 CET` of what begins now; with dates
-/// if it is not over within a day. In the machine's zone, which it names.
+/// `alice, @lab from 2026-11-30 22:00 +0100 until 2026-12-01 06:00 +0100`, without a beginning of
+/// what begins now. In the machine's zone.
 std::string shown_as(const std::vector<std::string>& typed, const Reservation& made, Instant now);
 
-/// `bob`, `bob until 18:00 CET`: who drained a GPU, and until when, likewise.
-std::string drained_as(const std::string& by, Instant until, Instant now);
+/// `bob`, `bob until 2026-11-30 18:00 +0100`: who drained a GPU, and until when.
+std::string drained_as(const std::string& by, Instant until);
 
 /// Why it cannot be beside those there are: one for other users at the same time; "" if it can.
 std::string conflict_of(const Reservation& made, const ClusterView& view);

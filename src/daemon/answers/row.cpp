@@ -28,20 +28,13 @@ constexpr int kCancelledCode = 137;
 constexpr std::size_t kMostReasons = 16;
 constexpr std::size_t kMostNamed = 8;  ///< Jobs that a reason names.
 
-/// `14:01:44 CET`, with the day where it is another: in the zone of the machine, which may not be
-/// that of who reads it.
-std::string local_text(Instant at, Instant now) {
-  const auto seconds_of = [](Instant when) { return micros(when) / 1'000'000; };
-  const std::time_t then = seconds_of(at);
-  const std::time_t today = seconds_of(now);
+/// `2026-11-30 14:01:44 +0100`, by which who reads it in another zone can tell it in theirs.
+std::string local_text(Instant at) {
+  const std::time_t then = micros(at) / 1'000'000;
   std::tm parts{};
-  std::tm parts_now{};
   ::localtime_r(&then, &parts);
-  ::localtime_r(&today, &parts_now);
-  const bool is_today = parts.tm_yday == parts_now.tm_yday && parts.tm_year == parts_now.tm_year;
   std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), is_today ? "%H:%M:%S %Z" : "%Y-%m-%d %H:%M:%S %Z",
-                &parts);
+  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S %z", &parts);
   return text.data();
 }
 
@@ -330,7 +323,7 @@ std::string deferred_text(const Job& job, const ClusterView& view) {
     text += (text.empty() ? "waits for " : "; for ") + list + std::string(what.end);
   }
   if (asked.begin > view.now()) {
-    text += (text.empty() ? "waits until " : "; until ") + local_text(asked.begin, view.now());
+    text += (text.empty() ? "waits until " : "; until ") + local_text(asked.begin);
   }
   if (!text.empty()) return text;
   return "waits for its turn: at most " + std::to_string(asked.array.at_once) + " of array " +

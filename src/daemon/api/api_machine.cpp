@@ -65,7 +65,7 @@ Reading begin_or_end_drain(Api& api, const Call& call, Draining what) {
       drain = Drain{.until = wish.until,
                     .by = by,
                     .reason = wish.reason,
-                    .shown = drained_as(api.names.of(by.value()), wish.until, api.daemon.now())};
+                    .shown = drained_as(api.names.of(by.value()), wish.until)};
     }
     std::vector<Input> inputs;
     const std::uint32_t count = wish.gpus ? static_cast<std::uint32_t>(wish.gpus->size()) : gpus;
