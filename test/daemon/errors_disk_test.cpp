@@ -95,7 +95,6 @@ TEST_F(ErrorsDisk, AFullOneKeepsTheEndsOfWhatRuns) {
 
 /// Who submits is told; an administrator reads berthd's own log.
 TEST_F(ErrorsDisk, AFullOneIsLoggedOnceAndOnceItIsOver) {
-  testing::internal::CaptureStderr();  // which berthd has, too
   rig_.start();
   disk_.fill();
   expect_full();
@@ -103,7 +102,7 @@ TEST_F(ErrorsDisk, AFullOneIsLoggedOnceAndOnceItIsOver) {
   disk_.make_room();
   EXPECT_EQ(rig_.wait_end(rig_.submit("true"))["state"], "done");
   EXPECT_EQ(rig_.stop(), 0);
-  const std::string log = testing::internal::GetCapturedStderr();
+  const std::string log = test::slurp(rig_.folder() / "daemon.log");
   const std::size_t first = log.find(": new jobs are refused\n");
   EXPECT_NE(first, std::string::npos) << log;
   EXPECT_EQ(first, log.rfind(": new jobs are refused\n")) << log;
