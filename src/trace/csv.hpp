@@ -1,11 +1,11 @@
 // Files of rows and columns, and errors that name file, line, column and value.
 //
-// For the files of trace repositories and what spreadsheets write: LF or CR LF; lines that are blank
-// or hold separators only are skipped. A field between commas may stand in quotes ("a, b", and ""
-// for a quote in it), on one line. A carriage return alone does not end a line, and none may stand
-// inside one. Where a comma is meant to separate, and the header has none, semicolons or tabs do:
-// spreadsheets write semicolons where people write 1,5 for one and a half, and numbers are read so
-// then. `sep=;` may stand above the header. Thousands may be grouped: "3,600", 3'600, 3 600.
+// For the files of trace repositories and what spreadsheets write: LF or CR LF; lines that are
+// blank or hold separators only are skipped. A field between commas may stand in quotes ("a, b",
+// and "" for a quote in it), on one line. A carriage return alone does not end a line, and none may
+// stand inside one. Where a comma is meant to separate, and the header has none, semicolons or tabs
+// do: spreadsheets write semicolons where people write 1,5 for one and a half, and numbers are read
+// so then. `sep=;` may stand above the header. Thousands may be grouped: "3,600", 3'600, 3 600.
 #pragma once
 
 #include <cstdint>
