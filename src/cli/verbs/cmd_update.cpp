@@ -76,8 +76,7 @@ int put_first(const EachJob& arguments) {
   }
   const auto words = [](const Json& job) {
     const std::string state = printable(text_of(job, "state"));
-    return state == "starting" ? std::string("starts now")
-                               : "goes before the other waiting jobs of its user, " + state;
+    return "next" + (state == "starting" ? std::string("; it starts now") : ", " + state);
   };
   const auto answer = change_jobs(arguments, "update", {{"priority", priority}});
   return answer ? print_changes(arguments, *answer, words) : answer.error();

@@ -524,7 +524,7 @@ TEST_F(Verbs, NextGivesAJobALargerPriorityThanItsUsersOthersThatWait) {
   listed(R"({"id":4,"user":5,"state":"queued"})");
   const Ran ran = berth({"next", "4"});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_EQ(ran.out, "job 4 goes before the other waiting jobs of its user, queued\n");
+  EXPECT_EQ(ran.out, "job 4 next, queued\n");
   daemon_.take("GET /v1/jobs");
   EXPECT_EQ(daemon_.take("GET /v1/jobs").parameter("user"), "5");
   EXPECT_EQ(Json::parse(daemon_.take("POST /v1/update").body),
