@@ -187,7 +187,7 @@ def _own_cpu_habits():
     cpus = sorted(os.sched_getaffinity(0))
     text = ",nice=%d" % niceness if niceness else ""
     if len(cpus) < (os.sysconf("SC_NPROCESSORS_ONLN") or 0):
-        text += ",cpus=" + "+".join(map(str, cpus))
+        text += ",cpus=" + "+".join(str(cpu) for cpu in cpus)
     return text
 
 

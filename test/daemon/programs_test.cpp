@@ -105,6 +105,21 @@ TEST_F(Programs, ARunTellsWhatItsJobLeftBehind) {
                                   "`wait` waits for what it began"));
 }
 
+TEST_F(Programs, AJobHasTheNicenessAndTheProcessorsOfItsShell) {
+  rig_.folder().write("told", "nice; grep ^Cpus_allowed_list /proc/self/status\n");
+  rig_.folder().write("sub.py",
+                      "import berth\n"
+                      "job = berth.submit(['sh', 'told'], gpus=0)\n"
+                      "job.wait(60)\n"
+                      "print(job.log(), end='')\n");
+  const test::Ran told =
+      ran("for how in 'berth run --gpus 0 sh told' 'python3 sub.py'; do\n"
+          "  taskset -c 0 nice -n 19 $how </dev/null\n"
+          "done");
+  const std::string once = "19\nCpus_allowed_list:\t0\n";
+  EXPECT_EQ(told.out, once + once) << told.err;
+}
+
 TEST_F(Programs, LogsOfARunningJobSayWhereItsProcessesWrite) {
   const test::Ran told = ran(
       "berth submit --gpus 0 -- sh -c 'exec >out; touch runs; while [ ! -e go ]; do sleep 0.01; "
