@@ -48,7 +48,7 @@ TEST(Reserve, KeepsJobsOfOthersOffAndSaysWhyAcrossARestart) {
     const Json job = rig.job(waits);
     EXPECT_EQ(job["state"], "queued");
     EXPECT_THAT(job["reason"].get<std::string>(),
-                ContainsRegex("GPU 0 is reserved for 4242 until [0-9][0-9]:[0-9][0-9]"));
+                ContainsRegex("GPU 0 is reserved for 4242 until [0-9-]+ [0-9:]+ [-+][0-9]+"));
     EXPECT_THAT(job["reason_brief"].get<std::string>(), HasSubstr("GPU 0 is reserved for 4242"));
     const Rig::Answer gpus = rig.request("GET", "/v1/gpus");
     EXPECT_EQ(gpus.body["gpus"][0]["reserved"][0]["users"], Json::array({kOther}));
