@@ -39,6 +39,8 @@ int print_state(const std::string& handle) {
   return print(text);
 }
 
+constexpr std::size_t kLookedAt = 100;  ///< Jobs that have ended: the latest may never have begun.
+
 /// The handle of this user's job with the largest number, ended or not; "" for none.
 Expected<std::string> last_job(LastJob which) {
   auto daemon = Daemon::open(CommonOptions());
@@ -48,14 +50,15 @@ Expected<std::string> last_job(LastJob which) {
   Json last;
   const auto use = [&](const std::vector<Json>& jobs) {
     for (const Json& job : jobs) {
-      if (which == LastJob::Run && spooler_state(job) == "queued") continue;
+      const std::string state = spooler_state(job);
+      if (which == LastJob::Run && (state == "queued" || state == "skipped")) continue;
       if (last.is_null() || integer_of(last, "id") < integer_of(job, "id")) last = job;
     }
     return true;
   };
   JobPages pages(*daemon, filter, use, {.arrays = Arrays::Whole, .form = JobPages::Form::Brief});
   if (const auto done = pages.live(); !done) return std::unexpected(done.error());
-  if (const auto done = pages.latest_ended(1); !done) return std::unexpected(done.error());
+  if (const auto done = pages.latest_ended(kLookedAt); !done) return std::unexpected(done.error());
   return last.is_null() ? "" : handle_of(last);
 }
 
