@@ -327,6 +327,15 @@ class Reader {
   bool is_done_ = false;
 };
 
+/// Gflow's other programs, whose words are jobs.
+constexpr auto kGflowPrograms = std::to_array<std::pair<std::string_view, std::string_view>>({
+    {"gqueue", "ls"},
+    {"gcancel", "cancel"},
+    {"ghold", "hold"},
+    {"grelease", "release"},
+    {"ginfo", "gpus"},
+});
+
 }  // namespace
 
 Expected<Compat> from_queue(std::string_view queue, std::span<const std::string> typed,
@@ -334,8 +343,16 @@ Expected<Compat> from_queue(std::string_view queue, std::span<const std::string>
   if (queue == "tsp" || queue == "ts" || queue == "gbatch") {
     return Reader(queue, typed, here).read();
   }
+  const auto* const other = std::ranges::find(
+      kGflowPrograms, queue, &std::pair<std::string_view, std::string_view>::first);
+  if (other != kGflowPrograms.end()) {
+    Compat made{.words = {std::string(other->second)}, .notes = {}};
+    made.words.insert(made.words.end(), typed.begin(), typed.end());
+    return made;
+  }
   return refuse("'" + std::string(queue.substr(0, 40)) +
-                "': no queue that berth compat knows; valid: tsp, ts, gbatch");
+                "': no queue that berth compat knows; valid: tsp, ts, gbatch, gqueue, gcancel, "
+                "ghold, grelease, ginfo");
 }
 
 std::string spooler_state(const Json& job) {

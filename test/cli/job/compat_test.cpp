@@ -118,6 +118,14 @@ TEST(Compat, JobsWithoutAnOrderAreSaidToRunAtOnce) {
   EXPECT_EQ(hint("gbatch", {"make"}), "");
 }
 
+TEST(Compat, GflowsOtherProgramsAreVerbs) {
+  EXPECT_EQ(of("gqueue"), "ls");
+  EXPECT_EQ(of("gcancel 7 9-12"), "cancel 7 9-12");
+  EXPECT_EQ(of("ghold 7"), "hold 7");
+  EXPECT_EQ(of("grelease 7"), "release 7");
+  EXPECT_EQ(of("ginfo"), "gpus");
+}
+
 TEST(Compat, GflowsLines) {
   EXPECT_EQ(of("gbatch --gpus 1 --gpu-memory 10G --time 90 --name a python a.py --x 1"),
             "submit --gpus 1 --vram 10G --time 90min --name a -- python a.py --x 1");
@@ -172,7 +180,9 @@ TEST(Compat, WhatHasNoEqualIsNamedWithWhatToSay) {
   EXPECT_EQ(of("tsp -G"), "! tsp -G: its value is missing");
   EXPECT_EQ(of("tsp -x x"), "! tsp -x: berth compat does not know it");
   EXPECT_EQ(of("gbatch"), "! gbatch: no command");
-  EXPECT_EQ(of("qsub x"), "! 'qsub': no queue that berth compat knows; valid: tsp, ts, gbatch");
+  EXPECT_EQ(of("qsub x"),
+            "! 'qsub': no queue that berth compat knows; valid: tsp, ts, gbatch, gqueue, gcancel, "
+            "ghold, grelease, ginfo");
 }
 
 }  // namespace
