@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <tuple>
 
 #include "core/members.hpp"
@@ -12,6 +13,11 @@
 namespace berth {
 
 constexpr By last_of(By) { return By::Place; }
+constexpr Bookings::How last_of(Bookings::How) { return Bookings::How::Again; }
+inline auto members(Profile::Stay& v) {
+  return std::tie(v.job, v.from, v.to, v.is_guess, v.gpus, v.grant);
+}
+inline auto members(Profile::Memory& v) { return std::tie(v.stays, v.removed, v.gpus, v.holes); }
 inline auto members(Booking& v) { return std::tie(v.job, v.from, v.place); }
 
 namespace {
@@ -20,17 +26,27 @@ struct BookingsMemory {
   By by = By::Place;
   Instant guessed = kNever;
   std::vector<Booking> bookings;  ///< Ascending by job.
+  Bookings::How asked = Bookings::How::New;
+  bool is_again = false;
+  std::set<JobId> added;
+  std::vector<JobId> to_visit;
+  std::vector<Booking> before;  ///< Ascending by job.
+  std::optional<Instant> rest_at;
+  std::optional<Profile::Memory> profile;
 };
-inline auto members(BookingsMemory& v) { return std::tie(v.by, v.guessed, v.bookings); }
+inline auto members(BookingsMemory& v) {
+  return std::tie(v.by, v.guessed, v.bookings, v.asked, v.is_again, v.added, v.to_visit, v.before,
+                  v.rest_at, v.profile);
+}
 
-bool is_sane(const BookingsMemory& memory) {
+bool is_sane(std::span<const Booking> bookings) {
   const auto is_sane_place = [](const Booking& booking) {
     const auto& gpus = booking.place.gpus;
     return std::ranges::adjacent_find(gpus, std::ranges::greater_equal()) == gpus.end();
   };
-  return std::ranges::all_of(memory.bookings, is_sane_place) &&
-         std::ranges::adjacent_find(memory.bookings, std::ranges::greater_equal(), &Booking::job) ==
-             memory.bookings.end();
+  return std::ranges::all_of(bookings, is_sane_place) &&
+         std::ranges::adjacent_find(bookings, std::ranges::greater_equal(), &Booking::job) ==
+             bookings.end();
 }
 
 /// True if there are such GPUs, as many as the job asks for.
@@ -41,6 +57,14 @@ bool can_be(const Placement& place, const JobView& job, const Cluster& cluster) 
 }
 
 }  // namespace
+
+/// What one pass works with, and how much it may still look at.
+struct Bookings::Pass {
+  const ClusterView& view;
+  const Placer& placer;
+  Tally tally;
+  std::int64_t most_looks;  ///< Of the profile, in all.
+};
 
 // ---- The jobs --------------------------------------------------------------------------------
 
@@ -55,7 +79,7 @@ void Bookings::add(const Turn& turn, const ClusterView& view) {
       return;
     }
   }
-  added_.push_back(turn.job);
+  added_.insert(turn.job);
 }
 
 bool Bookings::remove(JobId job) {
@@ -66,7 +90,8 @@ bool Bookings::remove(JobId job) {
   due_.erase({found->second.from, job});
   queue_.erase(found);
   turns_.erase(turn);
-  std::erase(added_, job);
+  added_.erase(job);
+  before_.erase(job);
   if (profile_) profile_->remove(job);
   return was_made;
 }
@@ -74,32 +99,99 @@ bool Bookings::remove(JobId job) {
 bool Bookings::forget_others() {
   const auto is_made = [](const auto& entry) { return entry.second.is_made(); };
   const auto others = std::exchange(restored_, {});
+  std::erase_if(added_, [&](JobId job) { return !has(job); });
+  std::erase_if(before_, [&](const auto& entry) { return !has(entry.first); });
   return std::ranges::any_of(others, is_made);
 }
 
 // ---- Their bookings --------------------------------------------------------------------------
 
-void Bookings::book(const ClusterView& view, const Placer& placer, How how) {
+void Bookings::book(const ClusterView& view, const Placer& placer, How how,
+                    std::int64_t most_looks) {
   const By by = measure(view, placer);
-  const bool is_late = !due_.empty() && due_.begin()->first < view.now();
-  if (std::exchange(by_, by) != by || is_late) how = How::Again;
-  if (queue_.empty() || (how == How::New && added_.empty())) return;
-  const bool is_kept = profile_ && profile_->by() == by && by == By::Place && how != How::Again;
-  if (!is_kept) profile_.emplace(by);
-  profile_->look(view);
-  if (how == How::Again) {
-    profile_->begin_walk();
-    book_again(view, placer);
-    profile_->end_walk();
-  } else {
-    for (const auto& [turn, booking] : queue_) {
-      if (!is_kept && booking.is_made()) profile_->add(booking);
-    }
-    if (how == How::Forward) move_forward(view, placer);
-    book_new(view, placer);
+  const bool is_other = std::exchange(by_, by) != by;
+  if (is_other) is_again_ = false;  // what the walk under way has booked is of the other kind
+  const bool is_remade = is_walking() && is_again_;
+  const bool is_late = !is_remade && !due_.empty() && due_.begin()->first < view.now();
+  asked_ = std::max(asked_, is_other || is_late ? How::Again : how);
+  if (queue_.empty()) {
+    asked_ = How::New;
+    to_visit_.clear();
+    rest_at_.reset();
   }
-  added_.clear();
+  const bool is_any = is_walking() || asked_ != How::New || !added_.empty();
+  if (!is_any || view.now() < rest_at_.value_or(view.now())) return;
+
+  const bool interrupts = asked_ == How::Again && !is_again_;
+  if (asked_ != How::New && (interrupts || !is_walking())) {
+    begin_walk(view);
+  } else {
+    fill_profile(view);
+  }
+  Pass pass{.view = view,
+            .placer = placer,
+            .tally = {view, Tally::From::Now},
+            .most_looks = profile_->looks() + most_looks};
+  for (const auto& [turn, booking] : queue_) {
+    if (!view.settings().has_limits()) break;
+    if (booking.is_made()) pass.tally.take(booking.job, view.job(booking.job).gpus());
+  }
+  const bool is_done = walk_on(pass) && book_new(pass) && asked_ == How::New;
+  rest_at_ = is_done ? std::nullopt : std::optional(later(view.now(), kPause));
   guessed_ = profile_->guessed();
+}
+
+/// Brings the profile up to date, with all bookings. By number it is made in every pass.
+void Bookings::fill_profile(const ClusterView& view) {
+  const bool is_kept = profile_ && profile_->by() == by_ && by_ == By::Place;
+  if (!is_kept) {
+    profile_.emplace(by_);
+    recall_profile(view);
+  }
+  profile_->look(view);
+  if (is_kept) return;
+  for (const auto& [turn, booking] : queue_) {
+    if (booking.is_made()) profile_->add(booking);
+  }
+}
+
+/// Bookings that were given up since leave their room.
+void Bookings::recall_profile(const ClusterView& view) {
+  auto memory = std::exchange(recalled_, std::nullopt);
+  if (!memory || by_ != By::Place) return;
+  const auto is_kept = [&](const Profile::Stay& stay) {
+    return stay.runs() || (has(stay.job) && of(stay.job).from == stay.from);
+  };
+  const auto gone = std::ranges::stable_partition(memory->stays, is_kept);
+  std::ranges::move(gone, std::back_inserter(memory->removed));
+  memory->stays.erase(gone.begin(), gone.end());
+  profile_->recall(std::move(*memory), view.cluster());
+}
+
+void Bookings::begin_walk(const ClusterView& view) {
+  is_again_ = std::exchange(asked_, How::New) == How::Again;
+  if (is_again_) {
+    drop_all(view);
+  } else {
+    before_.clear();
+    fill_profile(view);
+  }
+  profile_->begin_walk();
+  added_.clear();
+  to_visit_.clear();
+  for (const auto& [turn, booking] : queue_) to_visit_.push_back(booking.job);
+  std::ranges::reverse(to_visit_);
+}
+
+void Bookings::drop_all(const ClusterView& view) {
+  for (auto& [turn, booking] : queue_) {
+    if (!booking.is_made()) continue;
+    before_.insert_or_assign(booking.job, Slot{booking.from, std::move(booking.place)});
+    set(booking, std::nullopt);
+  }
+  recalled_.reset();
+  profile_.emplace(by_);
+  profile_->look(view);
 }
 
 By Bookings::measure(const ClusterView& view, const Placer& placer) const {
@@ -119,46 +211,61 @@ bool Bookings::set(Booking& booking, std::optional<Slot> slot) {
   return booking.is_made();
 }
 
-void Bookings::book_again(const ClusterView& view, const Placer& placer) {
-  Tally tally(view, Tally::From::Now);
-  for (auto& [turn, booking] : queue_) {
-    const Slot old{.from = booking.from, .place = std::move(booking.place)};
-    set(booking, std::nullopt);
-    const JobView job = view.job(booking.job);
-    if (!tally.allows(booking.job, job.gpus())) continue;
-    if (!set(booking, profile_->earliest(job, placer, {}, old))) continue;
-    profile_->add(booking);
-    tally.take(booking.job, job.gpus());
+/// Returns: whether no walk is under way any more.
+bool Bookings::walk_on(Pass& pass) {
+  if (!is_walking()) return true;
+  for (; is_walking() && profile_->looks() < pass.most_looks; to_visit_.pop_back()) {
+    visit(to_visit_.back(), pass);
   }
-}
-
-void Bookings::book_new(const ClusterView& view, const Placer& placer) {
-  std::ranges::sort(added_, {}, [&](JobId job) { return turns_.at(job); });
-  for (const JobId job : added_) {
-    Booking& booking = queue_.at(turns_.at(job));
-    if (booking.is_made()) continue;
-    if (set(booking, profile_->earliest(view.job(job), placer, {}))) profile_->add(booking);
-  }
-}
-
-void Bookings::move_forward(const ClusterView& view, const Placer& placer) {
-  profile_->begin_walk();
-  for (auto& [turn, booking] : queue_) {
-    const JobView job = view.job(booking.job);
-    if (booking.from <= view.now()) continue;
-    Profile::Between when{.before = booking.from};
-    if (booking.is_made()) {
-      const auto from = profile_->may_begin(job, placer, booking.from);
-      if (!from) continue;
-      when.from = *from;
-    }
-    const auto lifted = profile_->lift(booking.job);
-    auto slot = profile_->earliest(job, placer, when);
-    if (slot && lifted) profile_->leave(*lifted);
-    if (slot) set(booking, std::move(slot));
-    if (booking.is_made()) profile_->add(booking);
-  }
+  if (is_walking()) return false;
   profile_->end_walk();
+  before_.clear();
+  return true;
+}
+
+/// Returns: whether all that were added have been looked at.
+bool Bookings::book_new(Pass& pass) {
+  std::vector<JobId> added(added_.begin(), added_.end());
+  std::ranges::sort(added, {}, [&](JobId job) { return turns_.at(job); });
+  for (const JobId job : added) {
+    if (profile_->looks() >= pass.most_looks) break;
+    if (!of(job).is_made()) visit(job, pass);
+    added_.erase(job);
+  }
+  return added_.empty();
+}
+
+/// It may be gone.
+void Bookings::visit(JobId job, Pass& pass) {
+  const auto turn = turns_.find(job);
+  if (turn == turns_.end()) return;
+  added_.erase(job);
+  Booking& booking = queue_.at(turn->second);
+  if (!booking.is_made()) return make(booking, pass);
+  if (booking.from > pass.view.now()) move(booking, pass);
+}
+
+void Bookings::make(Booking& booking, Pass& pass) {
+  const JobView job = pass.view.job(booking.job);
+  if (!pass.tally.allows(booking.job, job.gpus())) return;
+  const auto before = before_.extract(booking.job);
+  const bool is_usable = !before.empty() && can_be(before.mapped().place, job, pass.view.cluster());
+  const Slot old = is_usable ? before.mapped() : Slot();
+  if (!set(booking, profile_->earliest(job, pass.placer, {}, old))) return;
+  profile_->add(booking);
+  pass.tally.take(booking.job, job.gpus());
+}
+
+/// To the earliest time there is before its own.
+void Bookings::move(Booking& booking, Pass& pass) {
+  const JobView job = pass.view.job(booking.job);
+  const auto from = profile_->may_begin(job, pass.placer, booking.from);
+  if (!from) return;
+  const auto lifted = profile_->lift(booking.job);
+  auto slot = profile_->earliest(job, pass.placer, {.from = *from, .before = booking.from});
+  if (slot && lifted) profile_->leave(*lifted);
+  if (slot) set(booking, std::move(slot));
+  profile_->add(booking);
 }
 
 std::vector<JobId> Bookings::due(Instant now) const {
@@ -193,7 +300,18 @@ std::vector<Hold> Bookings::as_holds(const ClusterView& view, std::size_t most) 
 // ---- Their memory ----------------------------------------------------------------------------
 
 Snapshot Bookings::save() const {
-  BookingsMemory memory{.by = by_, .guessed = guessed_, .bookings = {}};
+  BookingsMemory memory{.by = by_,
+                        .guessed = guessed_,
+                        .bookings = {},
+                        .asked = asked_,
+                        .is_again = is_again_,
+                        .added = added_,
+                        .to_visit = to_visit_,
+                        .before = {},
+                        .rest_at = rest_at_,
+                        .profile = recalled_};
+  if (profile_ && profile_->by() == By::Place) memory.profile = profile_->memory();
+  for (const auto& [job, slot] : before_) memory.before.push_back({job, slot.from, slot.place});
   for (const auto& [job, booking] : restored_) memory.bookings.push_back(booking);
   for (const auto& [job, turn] : turns_) memory.bookings.push_back(queue_.at(turn));
   return saved(memory);
@@ -201,16 +319,27 @@ Snapshot Bookings::save() const {
 
 Expected<void> Bookings::restore(std::string_view bytes, std::string_view whose) {
   BookingsMemory memory;
-  const auto sane = [](const BookingsMemory& read) { return is_sane(read); };
+  const auto sane = [](const BookingsMemory& read) {
+    return is_sane(read.bookings) && is_sane(read.before);
+  };
   if (auto done = restore_into(memory, bytes, whose, sane); !done) return done;
   queue_.clear();
   turns_.clear();
   due_.clear();
-  added_.clear();
   restored_.clear();
+  before_.clear();
   profile_.reset();
   by_ = memory.by;
   guessed_ = memory.guessed;
+  asked_ = memory.asked;
+  is_again_ = memory.is_again;
+  added_ = std::move(memory.added);
+  to_visit_ = std::move(memory.to_visit);
+  rest_at_ = memory.rest_at;
+  recalled_ = std::move(memory.profile);
+  for (Booking& booking : memory.before) {
+    before_.emplace(booking.job, Slot{booking.from, std::move(booking.place)});
+  }
   for (Booking& booking : memory.bookings) restored_.emplace(booking.job, std::move(booking));
   return {};
 }

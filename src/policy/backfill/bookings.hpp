@@ -4,7 +4,8 @@
 // Three things change together here: the order of the jobs, the times at which bookings begin, and
 // the capacity that the profile counts as taken. A backfill says when to book new jobs, to move
 // bookings forward, or to book all again. Bookings are numbers of GPUs if no job needs more than
-// that, else they are places. Not thread-safe.
+// that, else they are places. What one pass looks at is bounded, so that it stops nobody for long;
+// the rest goes on in a later pass, from where it was left. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -53,11 +54,22 @@ class Bookings {
     Forward,  ///< First every booking, to the earliest time there is before its own.
     Again,    ///< All, as if none were booked.
   };
+  /// How much of the profile is looked at in one pass, at the least (Profile::looks()): some 10 ms.
+  static constexpr std::int64_t kMostLooks = 50'000;
+  /// Until the rest goes on: time for others.
+  static constexpr Duration kPause = std::chrono::milliseconds(20);
+
   /// Books jobs in rank order, each at the earliest time at which it fits beside those that run and
   /// those that are booked. Books all again if a booking is late, or if places begin or cease to
   /// matter. Once in a pass. Cost: O(running), and a search in the profile for each booking that is
-  /// made.
-  void book(const ClusterView& view, const Placer& placer, How how);
+  /// made, until `most_looks` are spent: then the rest waits until goes_on_at(). A walk that is
+  /// under way ends before another begins, unless it moves forward what must be booked again; jobs
+  /// that are added meanwhile are booked at its end.
+  void book(const ClusterView& view, const Placer& placer, How how,
+            std::int64_t most_looks = kMostLooks);
+  /// When the rest goes on; kNever if there is none. Until then book() only remembers what it was
+  /// asked for.
+  Instant goes_on_at() const { return rest_at_.value_or(kNever); }
 
   const Booking& of(JobId job) const { return queue_.at(turns_.at(job)); }
   By by() const { return by_; }
@@ -81,20 +93,35 @@ class Bookings {
   Expected<void> restore(std::string_view bytes, std::string_view whose);
 
  private:
+  struct Pass;
+
   bool set(Booking& booking, std::optional<Slot> slot);
-  void book_again(const ClusterView& view, const Placer& placer);
-  void book_new(const ClusterView& view, const Placer& placer);
-  void move_forward(const ClusterView& view, const Placer& placer);
+  bool is_walking() const { return !to_visit_.empty(); }
+  void fill_profile(const ClusterView& view);
+  void recall_profile(const ClusterView& view);
+  void begin_walk(const ClusterView& view);
+  void drop_all(const ClusterView& view);
+  bool walk_on(Pass& pass);
+  bool book_new(Pass& pass);
+  void visit(JobId job, Pass& pass);
+  void make(Booking& booking, Pass& pass);
+  void move(Booking& booking, Pass& pass);
   By measure(const ClusterView& view, const Placer& placer) const;
 
   std::map<Turn, Booking> queue_;            ///< Every job that waits, booked or not.
   std::map<JobId, Turn> turns_;              ///< The position of each in it.
   std::set<std::pair<Instant, JobId>> due_;  ///< The bookings, by when they begin.
-  std::vector<JobId> added_;                 ///< Not booked yet.
+  std::set<JobId> added_;                    ///< Not looked at yet.
   std::map<JobId, Booking> restored_;        ///< Of a memory; jobs and GPUs may be gone.
   By by_ = By::Place;                        ///< How they were booked.
   std::optional<Profile> profile_;           ///< With what is booked, if it is there.
+  std::optional<Profile::Memory> recalled_;  ///< What it goes on with, by place.
   Instant guessed_ = kNever;                 ///< From then on, times depend on guesses.
+  How asked_ = How::New;                     ///< What is to be done after the walk under way.
+  bool is_again_ = false;                    ///< Of the walk under way: it books all again.
+  std::vector<JobId> to_visit_;              ///< The rest of the walk, the next job at the end.
+  std::map<JobId, Slot> before_;             ///< What they had, if it books all again.
+  std::optional<Instant> rest_at_;           ///< Something is left, and goes on then.
 };
 
 template <class TurnOf>

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "core/ask.hpp"
@@ -18,13 +19,14 @@ class Holes {
  public:
   /// Room may be free from `from` to `to`, at times or all the time.
   struct Hole {
-    Instant from;
-    Instant to;
+    Instant from = kNever;
+    Instant to = kNever;
     /// On the GPU itself; else on its node, which matters to jobs of several GPUs.
-    bool is_own;
+    bool is_own = false;
+    friend auto members(Hole& v) { return std::tie(v.from, v.to, v.is_own); }
   };
 
-  /// False before the first walk: room may have come free that is not in here.
+  /// False before the end of a whole walk: room may have come free that is not in here.
   bool are_all() const { return are_all_; }
   /// Ascending by GPU.
   const std::map<GpuId, Hole>& list() const { return holes_; }
@@ -45,12 +47,21 @@ class Holes {
     }
   }
 
+  /// Forgets GPUs that there are not.
+  void cut(const Cluster& cluster) {
+    const GpuId end(static_cast<GpuId::rep>(cluster.gpus().size()));
+    for (auto* const list : {&holes_, &fresh_}) list->erase(list->lower_bound(end), list->end());
+  }
+
   /// All bookings are looked at from now on, one by one. What comes free meanwhile matters to those
   /// behind, and to all in the next walk.
-  void begin_walk() { fresh_.clear(); }
+  void begin_walk() {
+    fresh_.clear();
+    is_whole_ = true;
+  }
   void end_walk() {
     holes_ = std::exchange(fresh_, {});
-    are_all_ = true;
+    are_all_ = is_whole_;
   }
 
  private:
@@ -65,7 +76,10 @@ class Holes {
 
   std::map<GpuId, Hole> holes_;
   std::map<GpuId, Hole> fresh_;  ///< Of the walk under way, and since.
+  bool is_whole_ = false;  ///< The walk under way, or the last one, is in here from its beginning.
   bool are_all_ = false;
+
+  friend auto members(Holes& v) { return std::tie(v.holes_, v.fresh_, v.is_whole_, v.are_all_); }
 };
 
 }  // namespace berth

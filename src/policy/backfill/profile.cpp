@@ -9,6 +9,9 @@ namespace berth {
 
 namespace {
 
+/// So many looks at a hole, or at a GPU by the placement, take as long as one at a stay.
+constexpr std::int64_t kLooksPerStay = 16;
+
 /// Shortest booking: a zero-length plan would make the pass spin.
 constexpr Duration kShortest = seconds(1);
 
@@ -43,6 +46,35 @@ GpuCount alone_on(const Grant& grant) {
 }
 
 }  // namespace
+
+Profile::Memory Profile::memory() const {
+  Memory memory{.removed = removed_, .gpus = gpus_, .holes = holes_};
+  for (const Stays* const stays : {&running_, &booked_}) {
+    for (const auto& [job, stay] : *stays) memory.stays.push_back(stay);
+  }
+  return memory;
+}
+
+void Profile::recall(Memory memory, const Cluster& cluster) {
+  const auto suits = [&](const Stay& stay) {
+    const auto& shares = stay.grant.shares;
+    return stay.from <= stay.to && stay.grant.host.value() < cluster.nodes().size() &&
+           std::ranges::all_of(
+               shares,
+               [&](const Share& share) { return share.gpu.value() < cluster.gpus().size(); });
+  };
+  on_gpu_.resize(cluster.gpus().size());
+  gpus_ = std::move(memory.gpus);
+  holes_ = std::move(memory.holes);
+  holes_.cut(cluster);
+  for (Stay& stay : memory.removed) {
+    if (suits(stay)) removed_.push_back(std::move(stay));
+  }
+  for (Stay& stay : memory.stays) {
+    Stays& stays = stay.runs() ? running_ : booked_;
+    if (suits(stay) && !stays.contains(stay.job)) insert(stays, std::move(stay));
+  }
+}
 
 void Profile::look(const ClusterView& view) {
   view_ = &view;
@@ -113,6 +145,7 @@ GpuCount Profile::left_by(const Grant& grant) const {
 }
 
 void Profile::add(const Booking& booking) {
+  if (booked_.contains(booking.job)) return;
   const JobView job = view_->job(booking.job);
   Stay stay{.job = booking.job,
             .from = booking.from,
@@ -144,7 +177,7 @@ void Profile::leave(const Stay& lifted) {
 void Profile::insert(Stays& stays, Stay made) {
   hole_room_.reset();
   const Stay& stay = stays.emplace(made.job, std::move(made)).first->second;
-  if (runs(stay)) {
+  if (stay.runs()) {
     leaving_.insert(stay.to, &stay);
   } else {
     coming_.insert(stay.from, {stay.to, &stay});
@@ -162,7 +195,7 @@ void Profile::insert(Stays& stays, Stay made) {
 Profile::Stay Profile::erase(Stays& stays, Stays::iterator at) {
   hole_room_.reset();
   const Stay& stay = at->second;
-  if (runs(stay)) {
+  if (stay.runs()) {
     leaving_.erase(stay.to, &stay);
   } else {
     coming_.erase(stay.from, {stay.to, &stay});
@@ -182,16 +215,19 @@ Profile::Stay Profile::erase(Stays& stays, Stays::iterator at) {
 
 std::optional<Instant> Profile::may_begin(const JobView& job, const Placer& placer,
                                           Instant before) const {
+  ++looks_;
   if (by_ != By::Place || !holes_.are_all() || job.gpus() == GpuCount(0)) return view_->now();
   Ask ask = ask_of(job);
   ask.planned = booked_for(job);
   const auto own = booked_.find(job.id());
   const Looked looked{job.id(), ask, own == booked_.end() ? nullptr : &own->second};
   if (!may_begin_in_holes(looked, before)) return std::nullopt;
+  looks_ += std::ssize(holes_.list()) / kLooksPerStay;
   const Instant end = later(before, ask.planned);
   const auto on_hole = [&](GpuId gpu, const Holes::Hole& hole) -> std::optional<Instant> {
     if (hole.from >= end || hole.to <= view_->now()) return std::nullopt;
     if (!hole.is_own && !is_choosy(ask)) return std::nullopt;
+    looks_ += 1 + std::ssize(on_gpu_[gpu.value()].tenants) / kLooksPerStay;
     return may_begin_on(gpu, looked, hole, before);
   };
   const bool is_gang = ask.alone() && ask.gpus() > GpuCount(1) &&
@@ -369,6 +405,7 @@ std::optional<Instant> Profile::may_gather(const Looked& looked, const Between& 
     note(overlap.first_of(many));
   }
   if (!nodes.empty()) return soonest;
+  looks_ += std::ssize(on_gpu_);
   Overlap overlap;
   for (std::uint32_t g = 0; g < on_gpu_.size(); ++g) add(overlap, GpuId(g));
   return overlap.first_of(many);
@@ -378,6 +415,7 @@ std::optional<Instant> Profile::may_gather(const Looked& looked, const Between& 
 
 std::optional<Slot> Profile::earliest(const JobView& job, const Placer& placer, const Between& when,
                                       const Slot& old) {
+  ++looks_;
   coming_.settle();
   leaving_.settle();
   departures_.settle();
@@ -386,6 +424,7 @@ std::optional<Slot> Profile::earliest(const JobView& job, const Placer& placer, 
 
 std::optional<Slot> Profile::by_number(const JobView& job, const Placer& placer,
                                        Instant before) const {
+  looks_ += std::ssize(running_) + std::ssize(booked_) / kLooksPerStay;
   const Instant from = taken_.first_below(all_ - job.gpus(), booked_for(job), view_->now());
   if (from >= before) return std::nullopt;
   auto place = free_of_running(job, placer, from);
@@ -409,6 +448,7 @@ class Profile::Sweep {
  public:
   Sweep(const Profile& profile, const Ask& ask, JobId job)
       : cluster_(profile.view_->cluster()),
+        looks_(profile.looks_),
         ask_(ask),
         job_(job),
         scratch_{profile.view_->use(), {}},
@@ -420,6 +460,7 @@ class Profile::Sweep {
     for (; !coming_.empty() && coming_.front().first < end; coming_ = coming_.subspan(1)) {
       const Coming& coming = coming_.front().second;
       if (coming.to <= at) continue;
+      ++looks_;
       scratch_.use.put(cluster_, coming.stay->grant);
       put_.push_back(coming);
       std::ranges::push_heap(put_, kLeavesLater);
@@ -445,6 +486,7 @@ class Profile::Sweep {
     });
     gone_.emplace();
     if (!may_fit) return std::nullopt;
+    looks_ += 1 + std::ssize(cluster_.gpus()) / kLooksPerStay;
     Placed placed = placer.place(ask_, job_, trial);
     return placed ? std::optional(std::move(*placed)) : std::nullopt;
   }
@@ -453,11 +495,13 @@ class Profile::Sweep {
   static constexpr auto kLeavesLater = [](const Coming& a, const Coming& b) { return a.to > b.to; };
 
   void take(const Grant& grant) {
+    ++looks_;
     scratch_.use.take(cluster_, grant);
     if (gone_) gone_->push_back(&grant);
   }
 
   const Cluster& cluster_;
+  std::int64_t& looks_;
   const Ask& ask_;
   JobId job_;
   Scratch scratch_;

@@ -92,13 +92,15 @@ class Profile {
  public:
   struct Stay {
     JobId job;
-    Instant from;  ///< In the past for running jobs.
-    Instant to;
+    Instant from = kNever;  ///< In the past for running jobs.
+    Instant to = kNever;
     bool is_guess = false;  ///< It has no plan.
     /// By number: of a running job, those that others can have after it. By place: those that it
     /// has alone.
     GpuCount gpus{0};
     Grant grant = {};  ///< By place.
+
+    bool runs() const { return from == Instant::min(); }
   };
 
   explicit Profile(By by) : by_(by) {}
@@ -107,12 +109,27 @@ class Profile {
 
   By by() const { return by_; }
 
+  /// By place: all that a later look goes by.
+  struct Memory {
+    std::vector<Stay> stays = {};    ///< Of running jobs and of bookings.
+    std::vector<Stay> removed = {};  ///< Bookings whose room is not in the holes yet.
+    std::vector<GpuUse> gpus = {};   ///< As they were last looked at.
+    Holes holes = {};
+  };
+  Memory memory() const;
+  /// Goes on with it. Requires: nothing is in here yet. What does not suit the cluster is left out.
+  void recall(Memory memory, const Cluster& cluster);
+
   /// Brings the running jobs up to date: in every pass, before anything else but remove(), and once
   /// only by number.
   void look(const ClusterView& view);
+  /// One that is there already changes nothing.
   void add(const Booking& booking);
   /// A job without a booking changes nothing.
   void remove(JobId job);
+
+  /// How much was looked at so far: stays and gaps, and some for each placement.
+  std::int64_t looks() const { return looks_; }
 
   // A walk over all bookings, each of which is moved if there is an earlier time for it.
 
@@ -147,7 +164,6 @@ class Profile {
   using Stays = std::map<JobId, Stay>;
   class Sweep;
 
-  static bool runs(const Stay& stay) { return stay.from == Instant::min(); }
   Instant end_of(const JobView& running) const;
   Stay stay_of(const JobView& running) const;
   GpuCount left_by(const Grant& grant) const;
@@ -217,6 +233,7 @@ class Profile {
   Holes holes_;
   mutable std::optional<HoleRoom> hole_room_;  ///< Until stays or holes change.
   std::vector<Stay> removed_;                  ///< Not noted there yet.
+  mutable std::int64_t looks_ = 0;
 };
 
 }  // namespace berth

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <utility>
+#include <vector>
 
 #include "policy/registry.hpp"
 #include "policy/scene.hpp"
@@ -129,6 +130,109 @@ TEST_F(BookingsTest, ALateBookingIsMadeAgainWithAllOthers) {
   scene_.at(kStart + seconds(101));
   book(How::New);
   EXPECT_EQ(from(first), seconds(200));
+}
+
+/// One job in a pass.
+class BookingsInParts : public BookingsTest {
+ protected:
+  static constexpr std::int64_t kOneJob = 1;
+
+  Instant now() { return scene_.view().now(); }
+  void book_part(How how, Bookings& bookings) {
+    bookings.book(scene_.view(), *placer_, how, kOneJob);
+  }
+  /// Returns: how many passes the rest took.
+  int go_on(Bookings& bookings) {
+    int passes = 0;
+    for (; bookings.goes_on_at() != kNever && passes < 100; ++passes) {
+      scene_.at(bookings.goes_on_at());
+      book_part(How::New, bookings);
+    }
+    return passes;
+  }
+};
+
+TEST_F(BookingsInParts, TheRestOfThoseAddedIsBookedLater) {
+  const JobId all = add(4, seconds(50));
+  const JobId fits = add(2, seconds(50));
+  book_part(How::New, bookings_);
+  EXPECT_TRUE(bookings_.of(all).is_made());
+  EXPECT_FALSE(bookings_.of(fits).is_made());
+  EXPECT_EQ(bookings_.goes_on_at(), kStart + Bookings::kPause);
+  book_part(How::New, bookings_);
+  EXPECT_FALSE(bookings_.of(fits).is_made()) << "others have their time first";
+  EXPECT_EQ(go_on(bookings_), 1);
+  EXPECT_EQ(from(fits), Bookings::kPause);
+}
+
+TEST_F(BookingsInParts, AWalkGoesOnWhereItWasLeft) {
+  const JobId first = add(4, seconds(50));
+  const JobId second = add(4, seconds(10));
+  const JobId third = add(4, seconds(20));
+  book(How::New);
+  EXPECT_TRUE(bookings_.remove(first));
+  book_part(How::Forward, bookings_);
+  EXPECT_EQ(from(second), seconds(100));
+  EXPECT_EQ(from(third), seconds(160));
+  const JobId last = add(2, seconds(30));
+  EXPECT_EQ(go_on(bookings_), 2) << "the third, and the one that was added meanwhile";
+  EXPECT_EQ(from(third), seconds(110));
+  EXPECT_LT(from(last), seconds(1));
+}
+
+TEST_F(BookingsInParts, WhatIsAskedForMeanwhileIsDoneAfterwards) {
+  add(4, seconds(50));
+  const JobId second = add(4, seconds(10));
+  const JobId third = add(4, seconds(20));
+  book(How::New);
+  EXPECT_TRUE(bookings_.remove(second));
+  book_part(How::Forward, bookings_);
+  book_part(How::Forward, bookings_);
+  EXPECT_EQ(go_on(bookings_), 3) << "the third, and both in a walk of their own";
+  EXPECT_EQ(from(third), seconds(150));
+}
+
+TEST_F(BookingsInParts, AllAreBookedAgainInsteadOfTheRestOfAWalkForward) {
+  const JobId first = add(4, seconds(50));
+  const JobId second = add(4, seconds(10));
+  book(How::New);
+  book_part(How::Forward, bookings_);
+  book_part(How::Again, bookings_);
+  EXPECT_TRUE(bookings_.of(first).is_made());
+  scene_.at(bookings_.goes_on_at());
+  book_part(How::New, bookings_);
+  EXPECT_TRUE(bookings_.of(first).is_made());
+  EXPECT_FALSE(bookings_.of(second).is_made());
+  book_part(How::Again, bookings_);
+  EXPECT_EQ(go_on(bookings_), 3) << "of two walks, of which none was broken off";
+  EXPECT_EQ(from(second), seconds(150));
+}
+
+TEST_F(BookingsInParts, AMemoryGoesOnAtTheSameJob) {
+  std::vector<JobId> jobs;
+  for (int i = 0; i < 12; ++i) jobs.push_back(add(i % 4 + 1, seconds(10 * (i + 1))));
+  book(How::New);
+  for (const How how : {How::Forward, How::Again}) {
+    bookings_.remove(jobs[1]);
+    jobs.erase(jobs.begin() + 1);
+    book_part(how, bookings_);
+    Bookings copy;
+    ASSERT_TRUE(copy.restore(bookings_.save(), "conservative").has_value());
+    EXPECT_EQ(copy.save(), bookings_.save());
+    bookings_.remove(jobs[2]);
+    jobs.erase(jobs.begin() + 2);
+    std::int64_t rank = 0;
+    for (const JobId job : jobs) {
+      copy.add({.group = {}, .rank = {.major = rank++}, .job = job}, scene_.view());
+    }
+    EXPECT_EQ(copy.forget_others(), how == How::Forward) << "what waits to be booked is no loss";
+    const Instant then = now();
+    const int passes = go_on(bookings_);
+    scene_.at(then);
+    EXPECT_EQ(go_on(copy), passes);
+    EXPECT_GT(passes, 2);
+    EXPECT_EQ(copy.save(), bookings_.save());
+  }
 }
 
 TEST_F(BookingsTest, SurviveAsBytesAsFarAsTheyCanBe) {
