@@ -93,7 +93,10 @@ class Bed {
 
   Input arrival() { return Submitted{.job = JobId(++last_), .spec = random_spec(rng_, users_)}; }
 
+  /// Returns: how long the longest of the passes took that it needed: the shell answers at once,
+  /// and wakes a policy that goes on in a moment with what it has begun.
   double step(std::vector<Input> inputs) {
+    constexpr Duration kMoments = std::chrono::milliseconds(50);
     double first = 0;
     while (!inputs.empty()) {
       const double from = processor_seconds();
@@ -105,6 +108,9 @@ class Bed {
           inputs.push_back(Released{stop->job, stop->attempt});
         }
       }
+      if (!inputs.empty() || !effects.wake_at || *effects.wake_at > now_ + kMoments) continue;
+      now_ = *effects.wake_at;
+      inputs.emplace_back(Ticked{});
     }
     return first;
   }
