@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <iterator>
 #include <tuple>
 
 #include "core/members.hpp"
@@ -17,6 +16,7 @@ constexpr Bookings::How last_of(Bookings::How) { return Bookings::How::Again; }
 inline auto members(Profile::Stay& v) {
   return std::tie(v.job, v.from, v.to, v.is_guess, v.gpus, v.grant);
 }
+inline auto members(Profile::Bars& v) { return std::tie(v.foreign, v.reserved, v.is_usable); }
 inline auto members(Profile::Memory& v) { return std::tie(v.stays, v.removed, v.gpus, v.holes); }
 inline auto members(Booking& v) { return std::tie(v.job, v.from, v.place); }
 
@@ -93,12 +93,24 @@ bool Bookings::remove(JobId job) {
   added_.erase(job);
   before_.erase(job);
   if (profile_) profile_->remove(job);
+  leave_recalled(job);
   return was_made;
+}
+
+/// As Profile::remove(), of a profile that is still to be made.
+void Bookings::leave_recalled(JobId job) {
+  if (!recalled_) return;
+  const auto is_its = [&](const Profile::Stay& stay) { return stay.job == job && !stay.runs(); };
+  const auto stay = std::ranges::find_if(recalled_->stays, is_its);
+  if (stay == recalled_->stays.end()) return;
+  recalled_->leave(std::move(*stay));
+  recalled_->stays.erase(stay);
 }
 
 bool Bookings::forget_others() {
   const auto is_made = [](const auto& entry) { return entry.second.is_made(); };
   const auto others = std::exchange(restored_, {});
+  for (const auto& [job, booking] : others) leave_recalled(job);
   std::erase_if(added_, [&](JobId job) { return !has(job); });
   std::erase_if(before_, [&](const auto& entry) { return !has(entry.first); });
   return std::ranges::any_of(others, is_made);
@@ -146,26 +158,14 @@ void Bookings::fill_profile(const ClusterView& view) {
   const bool is_kept = profile_ && profile_->by() == by_ && by_ == By::Place;
   if (!is_kept) {
     profile_.emplace(by_);
-    recall_profile(view);
+    auto memory = std::exchange(recalled_, std::nullopt);
+    if (memory && by_ == By::Place) profile_->recall(std::move(*memory), view.cluster());
   }
   profile_->look(view);
   if (is_kept) return;
   for (const auto& [turn, booking] : queue_) {
     if (booking.is_made()) profile_->add(booking);
   }
-}
-
-/// Bookings that were given up since leave their room.
-void Bookings::recall_profile(const ClusterView& view) {
-  auto memory = std::exchange(recalled_, std::nullopt);
-  if (!memory || by_ != By::Place) return;
-  const auto is_kept = [&](const Profile::Stay& stay) {
-    return stay.runs() || (has(stay.job) && of(stay.job).from == stay.from);
-  };
-  const auto gone = std::ranges::stable_partition(memory->stays, is_kept);
-  std::ranges::move(gone, std::back_inserter(memory->removed));
-  memory->stays.erase(gone.begin(), gone.end());
-  profile_->recall(std::move(*memory), view.cluster());
 }
 
 void Bookings::begin_walk(const ClusterView& view) {

@@ -98,7 +98,7 @@ class Bookings {
   bool set(Booking& booking, std::optional<Slot> slot);
   bool is_walking() const { return !to_visit_.empty(); }
   void fill_profile(const ClusterView& view);
-  void recall_profile(const ClusterView& view);
+  void leave_recalled(JobId job);
   void begin_walk(const ClusterView& view);
   void drop_all(const ClusterView& view);
   bool walk_on(Pass& pass);

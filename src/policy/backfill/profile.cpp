@@ -17,12 +17,6 @@ constexpr Duration kShortest = seconds(1);
 
 Duration booked_for(const JobView& job) { return std::max(Plans{}.counted_on(job), kShortest); }
 
-/// The same in what bars others from a GPU, tenants aside.
-bool is_same_beside_tenants(const GpuUse& one, const GpuUse& other) {
-  return one.reserved == other.reserved && one.foreign == other.foreign &&
-         is_usable(one) == is_usable(other);
-}
-
 /// Whether an ask that has no place beside a grant may have one without it: some GPU of its own, or
 /// of its nodes, can take it then.
 bool may_help(const Grant& gone, const Ask& ask, JobId job, const Trial& trial) {
@@ -48,7 +42,8 @@ GpuCount alone_on(const Grant& grant) {
 }  // namespace
 
 Profile::Memory Profile::memory() const {
-  Memory memory{.removed = removed_, .gpus = gpus_, .holes = holes_};
+  Memory memory{.gpus = gpus_, .holes = holes_};
+  for (const Stay& stay : removed_) memory.leave(stay);
   for (const Stays* const stays : {&running_, &booked_}) {
     for (const auto& [job, stay] : *stays) memory.stays.push_back(stay);
   }
@@ -110,8 +105,8 @@ void Profile::look_at_gpus() {
   gpus_.resize(count);
   for (std::uint32_t g = 0; g < count; ++g) {
     const GpuUse& use = view_->use().gpu(GpuId(g));
-    if (is_same_beside_tenants(gpus_[g], use)) continue;
-    gpus_[g] = use;
+    const Bars bars{.foreign = use.foreign, .reserved = use.reserved, .is_usable = is_usable(use)};
+    if (std::exchange(gpus_[g], bars) == bars) continue;
     holes_.note(view_->cluster(), GpuId(g), {view_->now(), kNever, true});
   }
 }

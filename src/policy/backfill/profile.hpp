@@ -103,6 +103,14 @@ class Profile {
     bool runs() const { return from == Instant::min(); }
   };
 
+  /// What bars others from a GPU, tenants aside.
+  struct Bars {
+    Bytes foreign{0};
+    std::uint64_t reserved = 0;
+    bool is_usable = true;
+    bool operator==(const Bars&) const = default;
+  };
+
   explicit Profile(By by) : by_(by) {}
   Profile(const Profile&) = delete;
   Profile& operator=(const Profile&) = delete;
@@ -112,9 +120,14 @@ class Profile {
   /// By place: all that a later look goes by.
   struct Memory {
     std::vector<Stay> stays = {};    ///< Of running jobs and of bookings.
-    std::vector<Stay> removed = {};  ///< Bookings whose room is not in the holes yet.
-    std::vector<GpuUse> gpus = {};   ///< As they were last looked at.
+    std::vector<Stay> removed = {};  ///< Bookings whose room is not in the holes yet, ascending.
+    std::vector<Bars> gpus = {};     ///< As they were last looked at.
     Holes holes = {};
+
+    void leave(Stay stay) {
+      const auto key = [](const Stay& one) { return std::pair(one.job, one.from); };
+      removed.insert(std::ranges::upper_bound(removed, key(stay), {}, key), std::move(stay));
+    }
   };
   Memory memory() const;
   /// Goes on with it. Requires: nothing is in here yet. What does not suit the cluster is left out.
@@ -229,7 +242,7 @@ class Profile {
   Levels taken_;                       ///< GPUs that no other job can have.
   std::multiset<Instant> guesses_;     ///< When jobs without a plan are assumed to leave.
   GpuCount all_{0};                    ///< GPUs there will be once no job runs.
-  std::vector<GpuUse> gpus_;           ///< By place: as they were when they were last looked at.
+  std::vector<Bars> gpus_;             ///< By place: as they were when they were last looked at.
   Holes holes_;
   mutable std::optional<HoleRoom> hole_room_;  ///< Until stays or holes change.
   std::vector<Stay> removed_;                  ///< Not noted there yet.
