@@ -21,6 +21,7 @@ namespace {
 class Skip final : public Backfill {
  public:
   void run(Walk& walk) override {
+    walk.close_hopeless();
     walk.begin_open();
     while (const auto head = walk.next()) {
       const Ask ask = walk.ask_of(*head->lane);

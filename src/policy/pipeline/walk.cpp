@@ -97,6 +97,30 @@ void Walk::begin_open() {
   std::ranges::make_heap(heads_, later_first);
 }
 
+void Walk::close_hopeless() {
+  constexpr std::size_t kMany = 256;
+  std::vector<Lane*>& open = context_.index.open();
+  const bool is_by_ask = context_.gates.list.empty() && view().holds().empty() &&
+                         !view().settings().has_limits() && !options().rebuild;
+  if (depends_on_ != DependsOn::Lane || open.size() < kMany || !is_by_ask) return;
+  std::map<Ask, std::optional<Refusal>> known;
+  auto last = known.end();  // lanes of one ask stand together
+  for (Lane* const lane : open) {
+    if (lane->jobs.empty()) continue;
+    if (last == known.end() || last->first != lane->key.ask) {
+      const auto [found, is_new] = known.try_emplace(lane->key.ask);
+      last = found;
+      const Placed placed =
+          is_new ? choose(lane->jobs.begin()->job, ask_of(*lane), nullptr) : Placed();
+      if (!placed) last->second = placed.error();
+    }
+    if (!last->second) continue;
+    lane->refusal = *last->second;
+    lane->closed = true;
+  }
+  std::erase_if(open, [](const Lane* lane) { return lane->closed; });
+}
+
 void Walk::add(Lane& lane) {
   push({group_rank(lane, lane.jobs.begin()->job), lane.jobs.begin(), &lane, true});
 }

@@ -80,6 +80,9 @@ class Walk {
   void begin_all();
   /// From the first jobs of the open lanes on, likewise.
   void begin_open();
+  /// Closes, before either, the open lanes whose ask has no place though nothing is given out yet,
+  /// whatever their ranks. Only where ranks are dear: an order of many lanes.
+  void close_hopeless();
   /// One more lane, which is not in the index.
   void add(Lane& lane);
   /// The first in rank order of what is left of the queue; nothing at its end. Requires of this
