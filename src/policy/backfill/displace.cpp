@@ -26,7 +26,10 @@ constexpr About kDisplace{
         "promised the place until it starts there. An order by what users hold (`drf`), which each "
         "start would change, and one in which ranks grow while jobs wait (`multifactor`) are "
         "refused: jobs would displace each other without end.",
-    .cost = "O(lanes + victims) per pass, O(log victims) placements per job that displaces.",
+    .cost =
+        "O(lanes + victims) per pass, O(log victims) placements per job that displaces; O(victims) "
+        "for a job that is submitted and waits, if the ranks of running jobs do not fall with "
+        "time.",
     .proof = "None yet.",
     .needs = {.preemption = true},
     .passing = {.who = Passing::Who::Anybody,
@@ -53,6 +56,10 @@ class Displacement {
         returning_(walk) {}
 
   void run();
+  /// Requires: the pass is quiet, and the running jobs are still. Returns: true if all wait on, and
+  /// the submitted jobs with them: none has a place, or displaces others. Else nothing has happened
+  /// yet.
+  bool all_wait_on();
 
  private:
   std::expected<void, Refusal> serve(const Head& head, const Ask& ask);
@@ -97,6 +104,22 @@ void Displacement::run() {
   returning_.stop(room_.promised());
   walk_.keep({room_.promised().begin(), room_.promised().end()});
   if (victims_.were_asked() || placed_ < walk_.context().index.size()) wake_for_running();
+}
+
+bool Displacement::all_wait_on() {
+  for (const Event& event : walk_.context().events) {
+    const Lane* const lane = walk_.context().index.lane_of(event.job);
+    if (lane == nullptr || lane->closed) continue;  // it stands behind one that waits
+    const auto head = walk_.head_of(lane->jobs.begin()->job);
+    const Ask ask = walk_.ask_of(*head->lane);
+    const Placed placed = walk_.place(head->job(), ask);
+    if (placed || placed.error().is_personal()) return false;
+    if (victims_.choose(*head, ask, {})) return false;
+    Walk::close(*head, refused(*head, placed.error()));
+  }
+  walk_.end();
+  if (!walk_.context().index.empty()) wake_for_running();
+  return true;
 }
 
 /// Time alone may make a running job displaceable that is not now.
@@ -200,18 +223,29 @@ bool Displacement::displace_for(const Head& head, const Ask& ask) {
 class Displace final : public Backfill {
  public:
   /// Ranks move, and with them what a job may displace.
-  bool looks_again(const ClusterView&, std::span<const Event>) const override { return true; }
+  bool looks_again(const ClusterView& view, std::span<const Event> events) const override {
+    const auto is_new = [](const Event& event) { return event.kind == EventKind::Submitted; };
+    return !is_settled_ || !running_.is_still(view.now()) || HostRoom::is_bounded(view) ||
+           !view.holds().empty() || !std::ranges::all_of(events, is_new);
+  }
 
   void run(Walk& walk) override {
+    const bool is_quiet =
+        walk.context().is_quiet && !looks_again(walk.view(), walk.context().events);
     running_.follow(walk.context());
     host_.follow(walk.view(), walk.context().events, walk.context().is_fresh);
+    if (is_quiet && Displacement(walk, running_, host_, vacancy_).all_wait_on()) return;
+    walk.context().index.reopen();
     Displacement(walk, running_, host_, vacancy_).run();
+    is_settled_ = walk.decisions().list.empty();
   }
 
  private:
   RunningIndex running_;
   HostRoom host_;
   Vacancy vacancy_;
+  /// The last pass decided nothing: what starts may be displaced when it runs.
+  bool is_settled_ = false;
 };
 
 }  // namespace

@@ -87,6 +87,12 @@ std::optional<Instant> RunningIndex::next_change() const {
   return changes_.empty() ? std::nullopt : std::optional(changes_.begin()->first);
 }
 
+bool RunningIndex::is_still(Instant now) const {
+  const auto worsens = [](const auto& entry) { return entry.first > 0 && !entry.second.empty(); };
+  return others_.empty() && leaving_.empty() && next_change().value_or(kNever) > now &&
+         std::ranges::none_of(drifting_ | std::views::reverse, worsens);
+}
+
 void WorstFirst::push(const std::pair<const std::int64_t, RunningIndex::Alike>& from,
                       const RunningIndex::Alike::const_reverse_iterator& at) {
   if (at == from.second.rend()) return;

@@ -50,6 +50,10 @@ class RunningIndex {
   /// When a rank or a job's safety ends, so that a waiting job may displace others.
   std::optional<Instant> next_change() const;
 
+  /// True if nothing stops and, since the last pass, time has not brought any job nearer to being
+  /// displaced: ranks only improve, and no safety is over.
+  bool is_still(Instant now) const;
+
   /// The jobs that are stopping.
   const std::set<JobId>& leaving() const { return leaving_; }
   /// True if only stopping jobs hold a berth.

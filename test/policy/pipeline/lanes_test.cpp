@@ -3,6 +3,8 @@
 // Method: a policy sees the same cluster again, where nothing but the first job of a lane differs.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <variant>
 #include <vector>
 
 #include "policy/registry.hpp"
@@ -60,6 +62,53 @@ TEST_F(Lanes, OpenWhenAnotherJobIsFirst) {
   ASSERT_EQ(pass({}), std::vector<JobId>{});
   scene_.job(second_).submitted = kStart - seconds(1);
   EXPECT_EQ(pass({{EventKind::Changed, second_}}), std::vector{second_});
+}
+
+/// Two GPUs that a job has for an hour.
+class Submissions : public testing::Test {
+ protected:
+  bool displaces(const std::vector<Event>& events) {
+    const Decisions decisions = policy_->decide(scene_.view(), events);
+    return std::ranges::any_of(decisions.list, [](const Decision& decision) {
+      return std::holds_alternative<Preempt>(decision);
+    });
+  }
+  Event submit(Duration estimate) {
+    return {EventKind::Submitted, scene_.wait(whole(2, estimate))};
+  }
+
+  Scene scene_{uniform(1, 2)};
+  JobId running_ = scene_.run(whole(2, hours(1)), {0, 1});
+  std::unique_ptr<Policy> policy_ = *make_policy("srtf", "");
+};
+
+TEST_F(Submissions, DisplaceAsSoonAsOneMay) {
+  ASSERT_FALSE(displaces({submit(hours(2))}));
+  scene_.at(kStart + seconds(1));
+  EXPECT_FALSE(displaces({submit(hours(3))}));
+  EXPECT_TRUE(displaces({submit(hours(4)), submit(minutes(1))})) << "of one lane, the last first";
+}
+
+TEST_F(Submissions, StartWhereThereIsRoom) {
+  ASSERT_FALSE(displaces({submit(hours(2))}));
+  scene_.end(running_, seconds(0));
+  EXPECT_EQ(started(policy_->decide(scene_.view(), {})).size(), 1U);
+}
+
+TEST(ManyLanes, AreNotRankedWhereNothingFits) {
+  Scene scene{uniform(1, 2)};
+  scene.run(whole(1, hours(1)), {0});
+  std::vector<JobId> large;
+  for (int i = 0; i < 300; ++i) large.push_back(scene.wait(whole(2, minutes(1 + i))));
+  const JobId small = scene.wait(whole(1, hours(9)));
+  scene.at(kStart + seconds(1));
+  const auto policy = *make_policy("wfp3", "");
+  EXPECT_EQ(started(policy->decide(scene.view(), {})), std::vector{small});
+  for (const JobId job : large) {
+    const auto refused = policy->refused(job, scene.view());
+    ASSERT_TRUE(refused.has_value());
+    EXPECT_EQ(refused->refusal.why, Why::Capacity);
+  }
 }
 
 }  // namespace
