@@ -67,6 +67,9 @@ class Bed {
     }
   }
 
+  /// Seconds of processor time in all passes so far.
+  double spent() const { return spent_; }
+
   /// Returns: how long the step took that ends one random running job and brings one new job.
   double turn() {
     now_ += seconds(1);
@@ -101,7 +104,9 @@ class Bed {
     while (!inputs.empty()) {
       const double from = processor_seconds();
       const Effects& effects = engine_.step(now_, inputs);
-      first = std::max(first, processor_seconds() - from);
+      const double took = processor_seconds() - from;
+      first = std::max(first, took);
+      spent_ += took;
       inputs.clear();
       for (const Effect& effect : effects.list) {
         if (const auto* stop = std::get_if<Stop>(&effect)) {
@@ -120,6 +125,7 @@ class Bed {
   Rng rng_{11};
   std::uint64_t last_ = 0;
   Instant now_ = kStart;
+  double spent_ = 0;
 };
 
 }  // namespace berth
