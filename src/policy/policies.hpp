@@ -2,7 +2,9 @@
 // registry.cpp gives it its name.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "policy/about.hpp"
@@ -13,8 +15,9 @@ namespace berth {
 
 /// Arguments of a policy's factory that are not keys.
 struct Knobs {
-  bool rebuild = false;                        ///< See PipelineOptions::rebuild.
-  std::span<const std::int64_t> service = {};  ///< Of past jobs, in GPU-seconds; may be empty.
+  bool rebuild = false;                         ///< See PipelineOptions::rebuild.
+  std::optional<std::int64_t> most_looks = {};  ///< See PipelineOptions::most_looks.
+  std::span<const std::int64_t> service = {};   ///< Of past jobs, in GPU-seconds; may be empty.
 };
 
 using OrderFactory = std::unique_ptr<Order>(const Keys&, const Knobs&);

@@ -183,6 +183,8 @@ struct PipelineOptions {
   /// often.
   Duration quantum = Duration::zero();
   bool rebuild = false;  ///< Forget the index before every pass: the tests' oracle.
+  /// How much a pass that goes on later looks at (Bookings::kMostLooks); nothing: as it says.
+  std::optional<std::int64_t> most_looks = std::nullopt;
 };
 
 }  // namespace berth

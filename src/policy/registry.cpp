@@ -262,6 +262,7 @@ std::unique_ptr<Policy> Chosen::make(const Knobs& knobs) const {
   if (policy->whole != nullptr) return policy->whole(keys, placer->factory(place_keys), knobs);
   PipelineOptions in_pipeline = options;
   in_pipeline.rebuild = knobs.rebuild;
+  in_pipeline.most_looks = knobs.most_looks;
   Gates made;
   for (const auto& [gate, gate_keys] : gates) made.list.push_back(gate(gate_keys));
   return std::make_unique<Pipeline>(policy->order(keys, knobs), placer->factory(place_keys),

@@ -4,11 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "engine/engine.hpp"
 #include "engine/journal.hpp"
+#include "policy/backfill/bookings.hpp"
 #include "policy/registry.hpp"
 #include "property/world.hpp"
 #include "support/choice.hpp"
@@ -22,8 +26,8 @@ inline std::string_view place_for(std::string_view policy, std::uint64_t seed) {
 }
 
 inline std::unique_ptr<Policy> policy_for(std::string_view name, std::uint64_t seed,
-                                          bool rebuild = false) {
-  auto policy = make_policy(name, place_for(name, seed), {.rebuild = rebuild});
+                                          const Knobs& knobs = {}) {
+  auto policy = make_policy(name, place_for(name, seed), knobs);
   EXPECT_TRUE(policy.has_value());
   return std::move(*policy);
 }
@@ -107,15 +111,20 @@ inline std::string overfull_gpu(const Engine& engine) {
 /// another way. One run of the world serves them all.
 class Lockstep {
  public:
-  Lockstep(std::string_view policy, std::uint64_t seed)
+  Lockstep(std::string_view policy, std::uint64_t seed,
+           std::optional<std::int64_t> most_looks = std::nullopt)
       : policy_(policy),
         seed_(seed),
+        most_looks_(most_looks),
         world_(rough(seed)),
         engine_(fresh()),
-        from_scratch_(world_.cluster(), world_.engine_options(), policy_for(policy, seed, true)),
+        from_scratch_(world_.cluster(), world_.engine_options(), made(Pass::FromScratch)),
         restored_(fresh()),
         replayed_(fresh()),
         when_(seed, 1) {}
+
+  /// In how many steps a pass was cut, to go on in a moment.
+  int cut() const { return cut_; }
 
   void run() {
     while (!testing::Test::HasFatalFailure() && world_.next()) step();
@@ -127,9 +136,13 @@ class Lockstep {
   }
 
  private:
-  Engine fresh() const {
-    return {world_.cluster(), world_.engine_options(), policy_for(policy_, seed_)};
+  enum class Pass : std::uint8_t { AsItIs, FromScratch };
+
+  std::unique_ptr<Policy> made(Pass pass = Pass::AsItIs) const {
+    const bool rebuild = pass == Pass::FromScratch;
+    return policy_for(policy_, seed_, {.rebuild = rebuild, .most_looks = most_looks_});
   }
+  Engine fresh() const { return {world_.cluster(), world_.engine_options(), made()}; }
 
   void step() {
     if (when_.one_in(10)) {
@@ -144,12 +157,13 @@ class Lockstep {
     ASSERT_EQ(encode_decisions(restored.decisions), decisions) << "after a restore" << at();
     ASSERT_EQ(restored.wake_at, wanted.wake_at) << "after a restore" << at();
     ASSERT_NO_FATAL_FAILURE(replay(wanted, decisions));
+    if (wanted.wake_at == later(world_.now(), Bookings::kPause)) ++cut_;
     world_.perform(wanted);
   }
 
   void restore() {
     const std::string saved = engine_.save();
-    auto restored = Engine::restore(saved, policy_for(policy_, seed_));
+    auto restored = Engine::restore(saved, made());
     ASSERT_TRUE(restored.has_value()) << restored.error().message << at();
     ASSERT_EQ(restored->save(), saved) << at();
     restored_ = std::move(*restored);
@@ -183,12 +197,14 @@ class Lockstep {
 
   std::string_view policy_;
   std::uint64_t seed_;
+  std::optional<std::int64_t> most_looks_;  ///< See PipelineOptions::most_looks.
   World world_;
   Engine engine_;
   Engine from_scratch_;  ///< Forgets its index before every pass.
   Engine restored_;      ///< Now and then from what the first one saves.
   Engine replayed_;      ///< From the journal.
   Rng when_;
+  int cut_ = 0;
 };
 
 }  // namespace berth::test

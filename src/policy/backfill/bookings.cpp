@@ -31,12 +31,13 @@ struct BookingsMemory {
   std::set<JobId> added;
   std::vector<JobId> to_visit;
   std::vector<Booking> before;  ///< Ascending by job.
-  std::optional<Instant> rest_at;
+  bool has_rest = false;
+  std::optional<Instant> rests_until;
   std::optional<Profile::Memory> profile;
 };
 inline auto members(BookingsMemory& v) {
   return std::tie(v.by, v.guessed, v.bookings, v.asked, v.is_again, v.added, v.to_visit, v.before,
-                  v.rest_at, v.profile);
+                  v.has_rest, v.rests_until, v.profile);
 }
 
 bool is_sane(std::span<const Booking> bookings) {
@@ -123,19 +124,12 @@ void Bookings::book(const ClusterView& view, const Placer& placer, How how,
   const By by = measure(view, placer);
   const bool is_other = std::exchange(by_, by) != by;
   if (is_other) is_again_ = false;  // what the walk under way has booked is of the other kind
-  const bool is_remade = is_walking() && is_again_;
-  const bool is_late = !is_remade && !due_.empty() && due_.begin()->first < view.now();
-  asked_ = std::max(asked_, is_other || is_late ? How::Again : how);
-  if (queue_.empty()) {
-    asked_ = How::New;
-    to_visit_.clear();
-    rest_at_.reset();
-  }
-  const bool is_any = is_walking() || asked_ != How::New || !added_.empty();
-  if (!is_any || view.now() < rest_at_.value_or(view.now())) return;
+  const bool went_on = has_rest_;
+  if (!has_work(view.now(), is_other ? How::Again : how)) return;
 
   const bool interrupts = asked_ == How::Again && !is_again_;
-  if (asked_ != How::New && (interrupts || !is_walking())) {
+  const bool begins = asked_ != How::New && (interrupts || !is_walking());
+  if (begins) {
     begin_walk(view);
   } else {
     fill_profile(view);
@@ -148,9 +142,29 @@ void Bookings::book(const ClusterView& view, const Placer& placer, How how,
     if (!view.settings().has_limits()) break;
     if (booking.is_made()) pass.tally.take(booking.job, view.job(booking.job).gpus());
   }
-  const bool is_done = walk_on(pass) && book_new(pass) && asked_ == How::New;
-  rest_at_ = is_done ? std::nullopt : std::optional(later(view.now(), kPause));
+  has_rest_ = !walk_on(pass) || !book_new(pass) || asked_ != How::New;
+  if (has_rest_ || went_on) {
+    rests_until_ = later(view.now(), kPause);
+  } else if (begins && is_again_) {
+    rests_until_.reset();
+  }
   guessed_ = profile_->guessed();
+}
+
+/// Remembers what is asked for. Returns: whether some of it is to be done now.
+bool Bookings::has_work(Instant now, How how) {
+  asked_ = std::max(asked_, how);
+  if (queue_.empty()) {
+    asked_ = How::New;
+    to_visit_.clear();
+    rests_until_.reset();
+  }
+  const bool rests = now < rests_until_.value_or(now);
+  const bool is_remade = is_walking() && is_again_;
+  const bool is_late = !is_remade && !due_.empty() && due_.begin()->first < now;
+  if (is_late && !rests) asked_ = How::Again;
+  has_rest_ = is_walking() || asked_ != How::New || !added_.empty();
+  return has_rest_ && !rests;
 }
 
 /// Brings the profile up to date, with all bookings. By number it is made in every pass.
@@ -308,7 +322,8 @@ Snapshot Bookings::save() const {
                         .added = added_,
                         .to_visit = to_visit_,
                         .before = {},
-                        .rest_at = rest_at_,
+                        .has_rest = has_rest_,
+                        .rests_until = rests_until_,
                         .profile = recalled_};
   if (profile_ && profile_->by() == By::Place) memory.profile = profile_->memory();
   for (const auto& [job, slot] : before_) memory.before.push_back({job, slot.from, slot.place});
@@ -335,7 +350,8 @@ Expected<void> Bookings::restore(std::string_view bytes, std::string_view whose)
   is_again_ = memory.is_again;
   added_ = std::move(memory.added);
   to_visit_ = std::move(memory.to_visit);
-  rest_at_ = memory.rest_at;
+  has_rest_ = memory.has_rest;
+  rests_until_ = memory.rests_until;
   recalled_ = std::move(memory.profile);
   for (Booking& booking : memory.before) {
     before_.emplace(booking.job, Slot{booking.from, std::move(booking.place)});

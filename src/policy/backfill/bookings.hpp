@@ -64,12 +64,17 @@ class Bookings {
   /// matter. Once in a pass. Cost: O(running), and a search in the profile for each booking that is
   /// made, until `most_looks` are spent: then the rest waits until goes_on_at(). A walk that is
   /// under way ends before another begins, unless it moves forward what must be booked again; jobs
-  /// that are added meanwhile are booked at its end.
+  /// that are added meanwhile are booked at its end. For kPause after a pass that was cut or went
+  /// on nothing is booked, so that a second pass at its time decides nothing: what it would book
+  /// again was booked at an earlier time.
   void book(const ClusterView& view, const Placer& placer, How how,
             std::int64_t most_looks = kMostLooks);
   /// When the rest goes on; kNever if there is none. Until then book() only remembers what it was
   /// asked for.
-  Instant goes_on_at() const { return rest_at_.value_or(kNever); }
+  Instant goes_on_at() const { return has_rest_ ? rests_until_.value_or(kNever) : kNever; }
+  /// True from a pass that was cut to the next that books all again by itself: the bookings were
+  /// made at several times.
+  bool are_in_parts() const { return rests_until_.has_value(); }
 
   const Booking& of(JobId job) const { return queue_.at(turns_.at(job)); }
   By by() const { return by_; }
@@ -97,6 +102,7 @@ class Bookings {
 
   bool set(Booking& booking, std::optional<Slot> slot);
   bool is_walking() const { return !to_visit_.empty(); }
+  bool has_work(Instant now, How how);
   void fill_profile(const ClusterView& view);
   void leave_recalled(JobId job);
   void begin_walk(const ClusterView& view);
@@ -121,7 +127,8 @@ class Bookings {
   bool is_again_ = false;                    ///< Of the walk under way: it books all again.
   std::vector<JobId> to_visit_;              ///< The rest of the walk, the next job at the end.
   std::map<JobId, Slot> before_;             ///< What they had, if it books all again.
-  std::optional<Instant> rest_at_;           ///< Something is left, and goes on then.
+  bool has_rest_ = false;                    ///< Something is left, or was asked for meanwhile.
+  std::optional<Instant> rests_until_;       ///< Since a pass that was cut or went on.
 };
 
 template <class TurnOf>

@@ -1,7 +1,10 @@
 // Conservative backfilling.
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "core/base/bytes.hpp"
+#include "core/base/rng.hpp"
 #include "policy/backfill/bookings.hpp"
 #include "policy/backfills.hpp"
 #include "policy/kit/outlook.hpp"
@@ -47,13 +50,38 @@ namespace {
 /// The number of bookings shown as reserved places.
 constexpr std::size_t kShown = 16;
 
+/// A hash of what decides who is booked under limits: the limits, and which jobs wait or run. The
+/// start of a job does not change it. 0 without limits.
+std::uint64_t claims_of(const ClusterView& view) {
+  const Settings& settings = view.settings();
+  if (!settings.has_limits()) return 0;
+  std::uint64_t sum = 0;
+  const auto add = [&sum](std::uint64_t whose, std::int64_t what) {
+    sum += Rng(whose, static_cast<std::uint64_t>(what)).next();
+  };
+  const auto add_limits = [&](std::uint64_t whose, const UserLimits& limits) {
+    add(~whose, limits.gpus.raw());  // no number of a job
+    add(~whose, -1 - std::int64_t{limits.jobs});
+  };
+  const auto add_job = [&](const JobView& job) { add(job.id().value(), job.gpus().raw()); };
+  add_limits(~std::uint32_t{0}, settings.limits);
+  for (const auto& [user, limits] : settings.user_limits) add_limits(user.value(), limits);
+  view.for_each_pending(add_job);
+  for (const JobId id : view.running()) add_job(view.job(id));
+  return sum;
+}
+
 class Conservative final : public Backfill {
  public:
   void run(Walk& walk) override {
     const bool gave_up = update(walk);
     const Outlook::Change change = outlook_.follow(walk.view());
-    const How asked = how(walk, change, gave_up);
-    bookings_.book(walk.view(), walk.placer(), asked);
+    const std::uint64_t claims = claims_of(walk.view());
+    const bool is_moved = std::exchange(claims_, claims) != claims;
+    const How asked = how(walk, gave_up ? std::max(change, Outlook::Change::Sooner) : change,
+                          is_moved ? Claims::Others : Claims::Same);
+    const std::int64_t most = walk.options().most_looks.value_or(Bookings::kMostLooks);
+    bookings_.book(walk.view(), walk.placer(), asked, most);
     start_due(walk);
     outlook_.add(walk.view(), walk.started());
     // Usually a job ends when a booking begins, but not if bookings have moved. A job that waits
@@ -70,6 +98,7 @@ class Conservative final : public Backfill {
     if (!outlook_.has_noted()) return {};
     ByteWriter writer;
     outlook_.save(writer);
+    writer.integer(static_cast<std::int64_t>(claims_));
     writer.text(bookings_.save());
     return writer.take();
   }
@@ -77,7 +106,11 @@ class Conservative final : public Backfill {
     ByteReader reader(bytes);
     is_unseen_ = true;
     outlook_ = {};
-    if (!bytes.empty()) outlook_.restore(reader);
+    claims_ = 0;
+    if (!bytes.empty()) {
+      outlook_.restore(reader);
+      claims_ = static_cast<std::uint64_t>(reader.integer());
+    }
     const std::string_view bookings = bytes.empty() ? "" : reader.text();
     if (reader.failed() || !reader.at_end()) {
       return fail(ErrorCode::BadData, "policy memory: not the bookings of conservative");
@@ -100,18 +133,23 @@ class Conservative final : public Backfill {
     const Standing standing = walk.standing_of(job);
     return {.group = standing.group, .rank = standing.position.rank, .job = job};
   }
-  /// A change that moves a user to or from a limit may let any job be booked, or none. It has an
-  /// event, without which what is under way just goes on.
-  How how(const Walk& walk, Outlook::Change change, bool gave_up) const {
-    const bool goes_on = bookings_.goes_on_at() != kNever && walk.context().events.empty();
-    const bool moves_limits = walk.view().settings().has_limits() && !goes_on;
+  enum class Claims : std::uint8_t { Same, Others };
+
+  /// A change that moves a user to or from a limit may let any job be booked, or none. Without a
+  /// change, what took several passes is not booked again, since that would never end. Events
+  /// cannot say whether there was one: a restored policy does not see those of the step before.
+  How how(const Walk& walk, Outlook::Change change, Claims claims) const {
+    const bool may_move =
+        change != Outlook::Change::None || claims == Claims::Others || !bookings_.are_in_parts();
+    const bool moves_limits = walk.view().settings().has_limits() && may_move;
     if (moves_limits || change == Outlook::Change::Other) return How::Again;
-    return gave_up || change == Outlook::Change::Sooner ? How::Forward : How::New;
+    return change == Outlook::Change::Sooner ? How::Forward : How::New;
   }
 
   Bookings bookings_;
-  Outlook outlook_;        ///< What the bookings depend on.
-  bool is_unseen_ = true;  ///< No pass yet: look at everything.
+  Outlook outlook_;           ///< What the bookings depend on,
+  std::uint64_t claims_ = 0;  ///< and what those under limits do.
+  bool is_unseen_ = true;     ///< No pass yet: look at everything.
 };
 
 /// A job that an event names is booked again, if it waits. Returns: whether a booking was given up.
@@ -142,6 +180,7 @@ bool Conservative::update(Walk& walk) {
 void Conservative::start_due(Walk& walk) {
   for (const JobId job : bookings_.due(walk.view().now())) {
     const Ask ask = walk.ask_of(*walk.context().index.lane_of(job));
+    if (!walk.tally().allows(job, ask.gpus())) continue;  // since it was booked, in another pass
     auto place = place_now(bookings_.of(job), ask, walk);
     if (!place) continue;
     const bool is_first = bookings_.is_first(job);

@@ -208,6 +208,26 @@ TEST_F(BookingsInParts, AllAreBookedAgainInsteadOfTheRestOfAWalkForward) {
   EXPECT_EQ(from(second), seconds(150));
 }
 
+TEST_F(BookingsInParts, NothingIsBookedAtTheTimeAtWhichTheLastPartWas) {
+  const JobId first = add(4, seconds(50));
+  add(4, seconds(10));
+  book_part(How::Again, bookings_);
+  EXPECT_EQ(go_on(bookings_), 1);
+  scene_.end(running_, Bookings::kPause);
+  book(How::Forward);
+  EXPECT_EQ(from(first), seconds(100)) << "others have their time first";
+  EXPECT_EQ(bookings_.goes_on_at(), now() + Bookings::kPause);
+  scene_.at(bookings_.goes_on_at());
+  book(How::New);
+  EXPECT_EQ(from(first), 2 * Bookings::kPause);
+  EXPECT_EQ(bookings_.goes_on_at(), kNever);
+  EXPECT_TRUE(bookings_.are_in_parts());
+  scene_.at(now() + Bookings::kPause);
+  book(How::Again);
+  EXPECT_EQ(from(first), 3 * Bookings::kPause);
+  EXPECT_FALSE(bookings_.are_in_parts());
+}
+
 TEST_F(BookingsInParts, AMemoryGoesOnAtTheSameJob) {
   std::vector<JobId> jobs;
   for (int i = 0; i < 12; ++i) jobs.push_back(add(i % 4 + 1, seconds(10 * (i + 1))));
