@@ -14,6 +14,7 @@
 #include "core/base/rng.hpp"
 #include "engine/engine.hpp"
 #include "policy/registry.hpp"
+#include "solve/solve.hpp"
 
 namespace berth {
 
@@ -58,8 +59,12 @@ inline JobSpec random_spec(Rng& rng, std::int64_t users) {
 /// An engine with its cluster full and so many jobs waiting, and a shell that answers at once.
 class Bed {
  public:
-  Bed(const std::string& policy, const std::string& place, const Size& size)
-      : engine_(full_cluster_of(size.gpus), {}, *make_policy(policy, place)), users_(size.users) {
+  /// `solve` answers the policy's questions, beside what is measured.
+  Bed(const std::string& policy, const std::string& place, const Size& size,
+      Solve solve = solve::answer)
+      : engine_(full_cluster_of(size.gpus), {}, *make_policy(policy, place)),
+        users_(size.users),
+        solve_(std::move(solve)) {
     while (queued() < size.waiting) {
       std::vector<Input> arrivals;
       for (int i = 0; i < 1000; ++i) arrivals.push_back(arrival());
@@ -112,6 +117,9 @@ class Bed {
         if (const auto* stop = std::get_if<Stop>(&effect)) {
           inputs.push_back(Released{stop->job, stop->attempt});
         }
+        if (const auto* asked = std::get_if<Consult>(&effect)) {
+          inputs.push_back(Solved{solve_(asked->question)});
+        }
       }
       if (!inputs.empty() || !effects.wake_at || *effects.wake_at > now_ + kMoments) continue;
       now_ = *effects.wake_at;
@@ -122,6 +130,7 @@ class Bed {
 
   Engine engine_;
   std::int64_t users_;
+  Solve solve_;
   Rng rng_{11};
   std::uint64_t last_ = 0;
   Instant now_ = kStart;

@@ -39,13 +39,21 @@ int refuse() {
 int main(int count, char** arguments) {
   const std::span<char*> given(arguments, static_cast<std::size_t>(count));
   if (given.size() != kArguments || !berth::make_policy(given[1], given[2])) return refuse();
-  berth::Bed bed(
-      given[1], given[2],
-      {.waiting = number(given[5]), .gpus = number(given[3]), .users = number(given[4])});
+  bool counts = false;
+  const auto solve = [&counts](const berth::Question& question) {  // not the decision's
+    if (counts) CALLGRIND_TOGGLE_COLLECT;
+    berth::Answer answer = berth::solve::answer(question);
+    if (counts) CALLGRIND_TOGGLE_COLLECT;
+    return answer;
+  };
+  berth::Bed bed(given[1], given[2],
+                 {.waiting = number(given[5]), .gpus = number(given[3]), .users = number(given[4])},
+                 solve);
   constexpr int kUnmeasured = 3;  // the first follow a step of a thousand arrivals
   for (int i = 0; i < kUnmeasured; ++i) bed.turn();
   const double before = bed.spent();
   CALLGRIND_START_INSTRUMENTATION;
+  counts = true;
   for (std::int64_t i = number(given[6]); i > 0; --i) {
     CALLGRIND_TOGGLE_COLLECT;
     bed.turn();

@@ -11,6 +11,8 @@ namespace berth::solve {
 
 namespace {
 
+constexpr double kMostValue = 1e12;  ///< So that it fits in millionths.
+
 /// False if a term names a column beyond the last, or one is there twice.
 bool are_sound(std::span<const Term> terms, std::uint32_t columns) {
   std::set<std::uint32_t> seen;
@@ -69,7 +71,7 @@ Answer answer(const Question& question) {
   const auto values = std::visit([](const auto& what) { return solve(what); }, question.what);
   if (!values) return answer;
   for (std::size_t column = 0; column < question.columns(); ++column) {
-    answer.values.push_back(std::llround((*values)[column] * kMillion));
+    answer.values.push_back(std::llround(std::min((*values)[column], kMostValue) * kMillion));
   }
   return answer;
 }
