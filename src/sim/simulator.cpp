@@ -450,7 +450,9 @@ class Replay {
     if (stop.why == StopFor::Overrun) ++result_.jobs[job].memory.overruns;
     if (stop.how != PreemptHow::Kill) headway_.note_stop(job, running_.done(job));
     memory_.freeze(job);
-    const bool is_lost = stop.how == PreemptHow::Requeue || stop.why == StopFor::Overrun;
+    const bool is_lost =
+        stop.why == StopFor::Overrun ||
+        (stop.how == PreemptHow::Requeue && !saves_itself(*engine_.view().find(stop.job)));
     if (is_lost) running_.fall_back(job);
     if (linger > Duration(0)) {
       releases_.insert({later(now_, linger), stop.job, stop.attempt});

@@ -47,7 +47,8 @@ struct NativeColumns {
         duration_class(columns.find("class")),
         duty(columns.find("duty_milli")),
         use(columns.find("memory")),
-        retries(columns.find("retries")) {
+        retries(columns.find("retries")),
+        saves(columns.find("saves")) {
     if (!duration && !(start && end)) (void)columns.need("duration_seconds");
   }
 
@@ -58,7 +59,7 @@ struct NativeColumns {
   std::optional<std::size_t> priority, limit, deadline;
   std::optional<std::size_t> user, model, types, after;
   std::optional<std::size_t> batch, min_gpus, max_gpus, group;
-  std::optional<std::size_t> duration_class, duty, use, retries;
+  std::optional<std::size_t> duration_class, duty, use, retries, saves;
 };
 
 /// A number that may be missing, with its column or without.
@@ -217,6 +218,11 @@ void read_deadline(Row& row, std::optional<std::size_t> column, TraceJob& job, T
   if (clock.is_calendar()) (void)row.between(job.submit, job.spec.deadline, *column);
 }
 
+void read_saves(Row& row, std::optional<std::size_t> column, JobSpec& spec) {
+  constexpr std::int32_t kTerminate = 15;  // whichever it is: nobody is there to hear it
+  if (optional_integer(row, column, 1) == 1) spec.conditions.edit().on_preempt.signal = kTerminate;
+}
+
 std::optional<TraceJob> job_of(Row& row, const NativeColumns& columns, TableClock& clock) {
   TraceJob job = whole_gpu_job(row.name(columns.job), GpuCount(0));
   read_request(row, columns, job.spec.request);
@@ -238,6 +244,7 @@ std::optional<TraceJob> job_of(Row& row, const NativeColumns& columns, TableCloc
   read_class(row, columns.duration_class, job.spec);
   job.spec.retries =
       static_cast<std::int32_t>(optional_integer(row, columns.retries, limits::kMostRetries));
+  read_saves(row, columns.saves, job.spec);
   if (!row.is_missing(columns.duty)) job.duty = GpuMilli(row.integer(*columns.duty, 0, 1000));
   read_use(row, columns.use, job);
   return job;
@@ -275,6 +282,11 @@ constexpr auto kRare = std::to_array<Rare>({
      }},
     {"memory", [](const TraceJob& job) { return to_text(job.use); }},
     {"retries", [](const TraceJob& job) { return number_or_none(job.spec.retries); }},
+    {"saves",
+     [](const TraceJob& job) {
+       const Conditions* const asked = job.spec.conditions.if_set();
+       return asked != nullptr && asked->on_preempt.signal != 0 ? std::string("1") : "";
+     }},
 });
 
 std::string row_of(const TraceJob& job) {

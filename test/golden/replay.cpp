@@ -147,7 +147,8 @@ class Replay {
   void perform(const Stop& stop) {
     Truth& job = truth(stop.job);
     if (job.runs) pause(job);
-    if (stop.how == PreemptHow::Requeue) job.left = this->job(stop.job).run;
+    const bool saves = saves_itself(*engine_.view().find(stop.job));
+    if (stop.how == PreemptHow::Requeue && !saves) job.left = this->job(stop.job).run;
     inputs_.push_back(Released{stop.job, stop.attempt});
   }
   void perform(const Finished& finished) {
@@ -171,14 +172,16 @@ class Replay {
     ends_.push({now_ + Duration(static_cast<std::int64_t>(left)), id, ++job.plan});
     inputs_.push_back(Started{id, attempt});
   }
-  /// On the type of the GPUs that it has.
+  /// On the type of the GPUs that it has, and with their number.
   Rate rate_of(JobId id) const {
     const Job& job = *engine_.view().find(id);
     if (job.grant.shares.empty()) return kFullSpeed;
     const Cluster& cluster = engine_.view().cluster();
     const std::string& type = cluster.type_names()[cluster.gpu(job.grant.shares.front().gpu).type];
-    return scenario_.speeds.on_type(job.spec.model, job.grant.gpus().raw(), type)
-        .value_or(kFullSpeed);
+    const std::int64_t gpus = job.grant.gpus().raw();
+    const std::int64_t asked = job.spec.request.gpu.count.raw();
+    return scenario_.speeds.on_type(job.spec.model, gpus, type).value_or(kFullSpeed) *
+           scenario_.speeds.scaled(job.spec.model, 0, asked, gpus);
   }
   void pause(Truth& job) {
     const Wide done = Wide{micros(now_ - job.since)} * job.rate.ppm() / Rate::kWhole;

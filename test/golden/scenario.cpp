@@ -106,7 +106,7 @@ class Reader {
         {"place", &Reader::read_place},     {"settings", &Reader::read_settings},
         {"job", &Reader::read_job},         {"at", &Reader::read_happening},
         {"until", &Reader::read_until},     {"service", &Reader::read_service},
-        {"speed", &Reader::read_speed}};
+        {"speed", &Reader::read_speed},     {"scale", &Reader::read_scale}};
     const auto found = methods.find(words[0]);
     if (found == methods.end()) return object(words[0], "starts no line");
     if (words.size() < 2) return object(words[0], "needs more words");
@@ -178,6 +178,15 @@ class Reader {
     if (words.size() != 4) return object(words[0], "needs a model, a type and a speed");
     const Rate rate(number(words[3]) * Rate::kWhole / 100);
     scenario_.speeds.add_type(std::string(words[1]), 0, std::string(words[2]), rate);
+  }
+  void read_scale(const Words& words) {
+    constexpr std::int64_t kStepAtFullSpeed = 1'000'000'000;
+    for (std::size_t gpus = 1; gpus + 1 < words.size(); ++gpus) {
+      const std::int64_t percent = number(words[gpus + 1]);
+      if (percent <= 0) return object(words[gpus + 1], "is no speed");
+      scenario_.speeds.scaling().add(std::string(words[1]), static_cast<std::int64_t>(gpus), 0,
+                                     kStepAtFullSpeed * 100 / percent);
+    }
   }
   void read_until(const Words& words) { scenario_.until = kStart + time(words[1]); }
 

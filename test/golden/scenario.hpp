@@ -13,6 +13,7 @@
 //                                     host= priority= min= max= saves model=
 //   speed net old 25                  percent, of a model on a type of GPU, beside that of its run
 //                                     time
+//   scale net 100 180 250             percent, of a model on one GPU, two, three
 //   at 50 cancel a                    also: hold a, release a, gpu n0:1 down, gpu n0:1 up,
 //                                     reserve n0:1 for 7 from 100 until 200 (for a user),
 //                                     foreign n0:1 5GiB, busy n0:1 90 (percent; no foreign use)

@@ -24,6 +24,7 @@ TEST(Scenario, ReadsEveryKindOfLine) {
       "settings guard=1GiB admission=declared user-gpus=3 user-jobs=2 half-life=1h\n"
       "job late at=10 gpus=1 run=5 vram=2GiB user=7 limit=1m cpu=2 host=4GiB processes=2\n"
       "job early at=0 gpus=2 run=5 alone estimate=none  # comment\n"
+      "scale net 100 150\n"
       "at 3 cancel late\n"
       "at 2 gpu n1:1 down\n"
       "until 2m\n"
@@ -42,6 +43,7 @@ TEST(Scenario, ReadsEveryKindOfLine) {
   ASSERT_EQ(scenario->happenings.size(), 2U);
   EXPECT_EQ(std::get<GpuHealth>(scenario->happenings[0].input).gpu, GpuId(3));
   EXPECT_EQ(std::get<CancelAsked>(scenario->happenings[1].input).job, JobId(2));
+  EXPECT_EQ(scenario->speeds.scaled("net", 0, 1, 2), Rate(1'500'000));
   EXPECT_EQ(scenario->expected, "0 start early n0:0,1\n");
 }
 
@@ -55,6 +57,7 @@ TEST(Scenario, NamesLineAndWord) {
   EXPECT_THAT(error_of(start + "at 3 cancel b\n"), HasSubstr("x.txt:3: 'b' is no job"));
   EXPECT_THAT(error_of(start + "at 3 gpu n0:1 down\n"), HasSubstr("'n0:1' is no GPU"));
   EXPECT_THAT(error_of(start + "at 3 gpu n0:0 off\n"), HasSubstr("'gpu' is not known here"));
+  EXPECT_THAT(error_of(start + "scale net 100 0\n"), HasSubstr("'0' is no speed"));
   EXPECT_THAT(error_of("policy fifo\n"), HasSubstr("'cluster' line is missing"));
   EXPECT_THAT(error_of("cluster 1x1\n"), HasSubstr("'policy' line is missing"));
   EXPECT_THAT(error_of("cluster 1by1\n"), HasSubstr("'1by1' is not NODESxGPUS"));

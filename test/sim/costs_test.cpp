@@ -59,6 +59,14 @@ TEST_F(CostsTest, AModelsOwnFiguresGoFirst) {
   EXPECT_EQ(end(0), 1101 + 25 + 2620);
 }
 
+TEST_F(CostsTest, AJobThatSavesItselfLosesNothingThoughItsProcessEnds) {
+  trace_.jobs.front().spec.conditions.edit().on_preempt.signal = 15;
+  run({.costs = {.restart = seconds(62), .can_suspend = false}});
+  EXPECT_EQ(end(1), 1100);
+  EXPECT_EQ(end(0), 1100 + 62 + 2600);
+  EXPECT_EQ(result_.jobs[0].spent.lost, Duration(0));
+}
+
 TEST_F(CostsTest, SavingKeepsTheGpuFromTheNext) {
   run({.costs = {.stop = seconds(30)}});
   EXPECT_EQ(start(1), 1030);

@@ -204,16 +204,17 @@ TEST(Native, ARangeOfGpusIsAroundWhatIsAsked) {
 
 TEST(Native, ClassDutyMemoryAndRetriesAreReadAndWrittenWhereAJobStatesThem) {
   const std::string text =
-      "job,submit_seconds,duration_seconds,gpus,vram_bytes,class,duty_milli,memory,retries\n"
-      "a,0,60,1,4294967296,short,130,0:300|20.5:4000 40:1000,3\n"
-      "b,1,60,1,4294967296,,,,\n"
-      "c,2,60,1,4294967296,medium,0,7:12,0\n";
+      "job,submit_seconds,duration_seconds,gpus,vram_bytes,class,duty_milli,memory,retries,saves\n"
+      "a,0,60,1,4294967296,short,130,0:300|20.5:4000 40:1000,3,1\n"
+      "b,1,60,1,4294967296,,,,,\n"
+      "c,2,60,1,4294967296,medium,0,7:12,0,0\n";
   const auto trace = native(text);
   ASSERT_TRUE(trace) << trace.error().message;
   const TraceJob& all = trace->jobs.at(0);
   EXPECT_EQ(all.spec.duration_class, DurationClass::Short);
   EXPECT_EQ(all.duty, GpuMilli(130));
   EXPECT_EQ(all.spec.retries, 3);
+  EXPECT_NE(all.spec.conditions.if_set(), nullptr) << "that it saves itself is one";
   EXPECT_THAT(all.use.points(),
               ElementsAre(UsePoint{Duration(0), Bytes(300 << 20)},
                           UsePoint{Duration(20'500'000), Bytes(std::int64_t{4000} << 20)},
@@ -222,10 +223,11 @@ TEST(Native, ClassDutyMemoryAndRetriesAreReadAndWrittenWhereAJobStatesThem) {
   EXPECT_EQ(none.spec.duration_class, DurationClass::Medium);
   EXPECT_EQ(none.duty, kUnstatedDuty);
   EXPECT_TRUE(none.use.empty());
+  EXPECT_EQ(none.spec.conditions.if_set(), nullptr);
   EXPECT_EQ(trace->jobs.at(2).duty, GpuMilli(0));
   const std::string written = write_native(*trace);
-  EXPECT_THAT(written, HasSubstr("deadline_seconds,class,duty_milli,memory,retries\n"));
-  EXPECT_THAT(written, HasSubstr(",short,130,0:300|20.5:4000|40:1000,3\n"));
+  EXPECT_THAT(written, HasSubstr("deadline_seconds,class,duty_milli,memory,retries,saves\n"));
+  EXPECT_THAT(written, HasSubstr(",short,130,0:300|20.5:4000|40:1000,3,1\n"));
   const auto again = native(written);
   ASSERT_TRUE(again) << again.error().message;
   for (std::size_t i = 0; i < 3; ++i) {
@@ -285,6 +287,7 @@ TEST(Native, NamesWhatIsWrong) {
               HasSubstr("column 'class': 'brief', expected one of short, medium, long, service"));
   EXPECT_THAT(stating("duty_milli", "1001"), HasSubstr("expected an integer from 0 to 1000"));
   EXPECT_THAT(stating("retries", "101"), HasSubstr("expected an integer from 0 to 100"));
+  EXPECT_THAT(stating("saves", "2"), HasSubstr("expected an integer from 0 to 1"));
   for (const char* curve : {"5", ":5", "5:", "1:2:3", "-1:2", "1:-2", "1:2.5", "2:1|2:1", "3:1 2:1",
                             "x:1", "1:1073741825"}) {
     EXPECT_THAT(stating("memory", curve),
