@@ -100,6 +100,13 @@ extern const About kCarma;
 std::unique_ptr<Policy> gandiva(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kGandiva;
 
+std::unique_ptr<Policy> afs(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kAfs;
+std::unique_ptr<Policy> optimus(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kOptimus;
+std::unique_ptr<Policy> max_min_gpus(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kMaxMinGpus;
+
 std::unique_ptr<Policy> gavel_isolated(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kGavelIsolated;
 std::unique_ptr<Policy> max_min(const Keys&, std::unique_ptr<Placer>, const Knobs&);

@@ -35,6 +35,7 @@ const std::map<std::string_view, std::string>& turns() {
       {"e-las/rate", ":quantum=1s:thresholds=1"},
       {"gittins-learned", ":quantum=1s"},
       {"gandiva", ":quantum=1s"},
+      {"afs", ""},
       {"max-min", ":round=1s"},
       {"gavel/isolated", ":round=1s:plan_lasts=0s"},
       {"gavel/max-min", ":round=1s:plan_lasts=0s"},

@@ -1,0 +1,65 @@
+// Policies that say how many GPUs each job has, at every arrival and every end, as AFS (Hwang et
+// al., NSDI 2021) and Optimus (Peng et al., EuroSys 2018) do.
+//
+// A policy of this kind is one rule, which sets the numbers. The rest is here: a job whose number
+// did not change stays where it is; others are placed, largest first, with all of their GPUs at
+// once. A job that runs saves itself and starts again to change its number; one that cannot keeps
+// the number that it runs with, and has it or none.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/base/rate.hpp"
+#include "core/base/time.hpp"
+#include "core/base/units.hpp"
+#include "policy/policy.hpp"
+
+namespace berth {
+
+/// A job with GPUs, as a rule sees it.
+struct SizedJob {
+  std::int64_t least = 1;  ///< GPUs; it has none, or from `least` to `most` of them.
+  std::int64_t most = 1;   ///< No more than make it faster.
+  Duration left{0};        ///< Of its work, at full speed; above zero.
+  Instant since = kNever;  ///< When it last got GPUs after it had none; kNever: it has none.
+  std::span<const Rate> speeds = {};  ///< On one GPU, two and so on; on more it is the last.
+  std::int64_t gpus = 0;              ///< What the rule gives it; 0 before.
+
+  std::int64_t speed(std::int64_t on) const {
+    return speeds[std::min(static_cast<std::size_t>(on), speeds.size()) - 1].ppm();
+  }
+  /// Until it ends, on so many GPUs; kForever on none.
+  Duration time(std::int64_t on) const;
+  /// What it must be given to have more.
+  std::int64_t next_part() const { return gpus == 0 ? least : 1; }
+  bool can_grow() const { return gpus >= least && gpus < most; }
+};
+
+/// Sets `gpus` of each, of so many in all. Jobs are in order of arrival.
+using SizeRule = void(std::span<SizedJob> jobs, std::int64_t gpus);
+
+/// Gives a job its next part, if there is so much and it may have that. Returns: whether it did.
+inline bool give(SizedJob& job, std::int64_t& gpus) {
+  const std::int64_t part = job.next_part();
+  if (part > gpus || job.gpus + part > job.most) return false;
+  job.gpus += part;
+  gpus -= part;
+  return true;
+}
+
+/// The rules of the policies.
+void afs_sizes(std::span<SizedJob> jobs, std::int64_t gpus);
+void optimus_sizes(std::span<SizedJob> jobs, std::int64_t gpus);
+void max_min_sizes(std::span<SizedJob> jobs, std::int64_t gpus);
+
+/// A policy by such a rule. `name` is the name in errors. Cost: what the rule costs at each arrival
+/// and end, and O(jobs (log jobs + a placement)) per event.
+std::unique_ptr<Policy> sized(std::string_view name, SizeRule& rule,
+                              std::unique_ptr<Placer> placer);
+
+}  // namespace berth
