@@ -113,15 +113,18 @@ class Lockstep {
  public:
   Lockstep(std::string_view policy, std::uint64_t seed,
            std::optional<std::int64_t> most_looks = std::nullopt)
+      : Lockstep(policy, rough(seed), most_looks) {}
+  Lockstep(std::string_view policy, const WorldOptions& options,
+           std::optional<std::int64_t> most_looks = std::nullopt)
       : policy_(policy),
-        seed_(seed),
+        seed_(options.seed),
         most_looks_(most_looks),
-        world_(rough(seed)),
+        world_(options),
         engine_(fresh()),
         from_scratch_(world_.cluster(), world_.engine_options(), made(Pass::FromScratch)),
         restored_(fresh()),
         replayed_(fresh()),
-        when_(seed, 1) {}
+        when_(options.seed, 1) {}
 
   /// In how many steps a pass was cut, to go on in a moment.
   int cut() const { return cut_; }

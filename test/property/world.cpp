@@ -79,6 +79,7 @@ void World::make_jobs() {
       job.spec.priority = static_cast<std::int32_t>(priorities.between(1, 3));
     }
     if (options_.honest) job.spec.time_limit = job.duration;
+    if (options_.saving && i % 2 == 0) job.spec.conditions.edit().on_preempt.signal = 15;
     if (options_.distinct || !rng_.one_in(3)) submit += seconds(rng_.between(1, 600));
     jobs_.push_back(std::move(job));
   }

@@ -25,6 +25,7 @@ struct WorldOptions {
   bool estimated = false;  ///< Jobs that wait are told run times now and then.
   bool ranked = false;     ///< Users give some jobs priorities, and change them.
   bool elastic = false;    ///< Jobs with GPUs run on one GPU to three more than they ask for.
+  bool saving = false;     ///< Every other job saves itself.
 };
 
 /// One job as the world knows it.

@@ -7,8 +7,8 @@
 
 namespace berth {
 
-/// At full speed, of a job that has done so much; above zero. A job without an estimate, or past it,
-/// is taken to be half done: run times have long tails.
+/// At full speed, of a job that has done so much; above zero. A job without an estimate, or past
+/// it, is taken to be half done: run times have long tails.
 inline Duration work_left(const JobView& job, Duration worked) {
   constexpr Duration kLeast = seconds(1);
   const Duration whole = job.estimate();
