@@ -190,9 +190,8 @@ class Lockstep {
     const Effects& same = replayed_.replay(entry->now, entry->inputs, entry->decisions);
     ASSERT_EQ(encode_decisions(same.decisions), decisions) << "replayed" << at();
     // What was asked of a solver is not in the journal.
-    const auto asked = std::ranges::count_if(wanted.list, [](const Effect& effect) {
-      return std::holds_alternative<Consult>(effect);
-    });
+    const auto asked = std::ranges::count_if(
+        wanted.list, [](const Effect& effect) { return std::holds_alternative<Consult>(effect); });
     ASSERT_EQ(std::ssize(same.list), std::ssize(wanted.list) - asked) << "replayed" << at();
   }
 
