@@ -7,6 +7,8 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "property/lockstep.hpp"
 #include "property/registered.hpp"
@@ -22,6 +24,16 @@ std::uint64_t cut_worlds() { return number_of("BERTH_WORLDS", 100); }
 std::int64_t most_looks(std::uint64_t seed) {
   constexpr auto kBounds = std::to_array<std::int64_t>({1, 20, 5, 60});
   return kBounds[seed % kBounds.size()];
+}
+
+/// Every order that conservative takes.
+std::vector<std::string> cut_policies() {
+  std::vector<std::string> all;
+  for (const PolicyEntry& entry : policies()) {
+    std::string name = std::string(entry.name) + "+conservative";
+    if (choose(name)) all.push_back(std::move(name));
+  }
+  return all;
 }
 
 class CutPasses : public testing::TestWithParam<std::string> {
@@ -58,9 +70,7 @@ TEST_P(CutPasses, DecideNothingTwice) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Conservative, CutPasses,
-                         testing::Values("conservative", "wfp3+conservative",
-                                         "multifactor+conservative", "srtf+conservative"),
+INSTANTIATE_TEST_SUITE_P(Conservative, CutPasses, testing::ValuesIn(cut_policies()),
                          policy_test_name);
 
 }  // namespace
