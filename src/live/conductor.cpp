@@ -445,6 +445,10 @@ std::vector<Asked> Conductor::take_asked() {
 
 void Conductor::step(Instant now) {
   lookout_.stop_waiting();
+  // A look takes what an adopted process holds for its job's. Where the job does not start after
+  // all it becomes foreign use, so that comes after the look.
+  std::ranges::stable_partition(
+      inputs_, [](const Input& input) { return !std::holds_alternative<StartFailed>(input); });
   Batch batch{.inputs = std::exchange(inputs_, {}), .submissions = {}, .left = {}};
   std::vector<Asked> asked = take_asked();
   const auto own = std::ssize(batch.inputs);
