@@ -116,7 +116,7 @@ TEST_F(Programs, AJobHasTheNicenessAndTheProcessorsOfItsShell) {
       ran("for how in 'berth run --gpus 0 sh told' 'python3 sub.py'; do\n"
           "  taskset -c 0 nice -n 19 $how </dev/null\n"
           "done");
-  const std::string once = "19\nCpus_allowed_list:\t0\n";
+  const std::string once = ran("nice -n 19 nice").out + "Cpus_allowed_list:\t0\n";
   EXPECT_EQ(told.out, once + once) << told.err;
 }
 
