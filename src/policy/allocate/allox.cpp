@@ -33,9 +33,9 @@ constexpr About kGavelAllox{
         "AlloX (Le et al., EuroSys 2020) as Gavel (Narayanan et al., OSDI 2020) has it: `allox` of "
         "its artefact.",
     .differs =
-        "The artefact refuses jobs of several GPUs. Which of several jobs at one place begins a "
-        "queue is chance there, the one that came first here. A job without an estimate, or past "
-        "it, is taken to be half done.",
+        "At most 200 waiting jobs are matched, the first that came. The artefact refuses jobs of "
+        "several GPUs. Which of several jobs at one place begins a queue is chance there, the one "
+        "that came first here. A job without an estimate, or past it, is taken to be half done.",
     .cost =
         "A linear program of waiting jobs x types x places columns per plan, solved beside the "
         "engine; else as `gavel/isolated`.",
@@ -46,6 +46,9 @@ constexpr About kGavelAllox{
     .keys = kGavelKeys};
 
 namespace {
+
+/// Jobs of a program, whose columns grow with their square: berthd's memory must not.
+constexpr std::size_t kMostMatched = 200;
 
 /// A column of the program.
 struct QueuePlace {
@@ -73,6 +76,7 @@ class Allox final : public Allocator {
     for (const Rated& rated : options.all()) {
       const bool is_kept = memory_.kept.contains(rated.option.job);
       if (is_kept || options.gpus_asked(rated.job) > 1 || free[rated.option.type] == 0) continue;
+      if (waiting.size() == kMostMatched && !waiting.contains(rated.option.job)) break;
       choices.push_back(&rated);
       waiting.insert(rated.option.job);
     }

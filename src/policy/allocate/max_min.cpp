@@ -1,7 +1,7 @@
 // Gavel's max-min fairness: the job that gets least, beside an even part of all GPUs, gets most.
 #include <algorithm>
-#include <array>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "core/base/wide.hpp"
@@ -45,15 +45,6 @@ constexpr About kGavelMaxMin = like(
      .reads = "GPUs asked for, GPUs per type, run time, arrivals, random order of types.",
      .source = "Gavel (Narayanan et al., OSDI 2020): `max_min_fairness` of its artefact."});
 
-constexpr auto kMaxMinKeys = std::to_array<Key>({
-    {.name = "round",
-     .type = KeyType::Time,
-     .usual = "6m",
-     .least = micros(seconds(1)),
-     .most = kYear,
-     .what = "Length of a round."},
-});
-
 constexpr About kMaxMin = like(
     kGavelMaxMinPerf,
     {.title = "Max-min fairness over types of GPU: no job gets more at the cost of one with less.",
@@ -64,7 +55,7 @@ constexpr About kMaxMin = like(
          "Gavel plans at most every 32 minutes, and a new job waits for that though GPUs are idle. "
          "Of several best plans this is the one in the middle. Weights of jobs are not read.",
      .proof = "None of its own: its plans are those of `gavel/max-min-perf`.",
-     .keys = kMaxMinKeys});
+     .keys = std::span(kGavelKeys).first<1>()});
 
 namespace {
 
