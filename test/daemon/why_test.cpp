@@ -62,6 +62,7 @@ TEST_F(Why, NamesTheHoldersAndPredictsTheStart) {
   EXPECT_TRUE(why["predicted_by_at"].is_null()) << "a bound stays one";
   EXPECT_EQ(why["before"][0]["event"], "ends");
   EXPECT_EQ(why["before"][0]["by"], "time limit");
+  rig_.wait_for(first, "running");
   const Json running = rig_.request("GET", "/v1/jobs/" + std::to_string(first) + "/why").body;
   EXPECT_EQ(running["reason"], "it runs");
   EXPECT_TRUE(running["predicted_start_at"].is_null());

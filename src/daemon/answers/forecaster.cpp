@@ -331,7 +331,6 @@ Json ends_json(const std::vector<PredictedEnd>& ends) {
   return list;
 }
 
-/// Has every key, so that a reader need not check which are there.
 /// Few policies go by it; so that it will be missed is to be seen.
 void add_deadline(Json& json, const JobSpec& spec) {
   if (spec.deadline == kNever) return;
@@ -341,6 +340,7 @@ void add_deadline(Json& json, const JobSpec& spec) {
   json["expected_end_at"] = start.get<double>() + static_cast<double>(micros(spec.estimate)) / 1e6;
 }
 
+/// Has every key, so that a reader need not check which are there.
 Json blank(std::string_view policy) {
   return {{"policy", policy},
           {"reason", ""},
