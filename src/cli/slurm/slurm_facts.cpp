@@ -147,12 +147,16 @@ std::string agents_note(const std::string& admin_comment) {
   return at == std::string::npos ? "" : admin_comment.substr(at + kMark.size());
 }
 
-std::optional<SlurmJob> slurm_job_of(std::string_view line) {
-  const SlurmWords words = slurm_words(line);
+/// Without what its user chose: the command, the folder and the comment.
+std::string_view slurms_own(std::string_view record) {
+  return record.substr(0, record.find(" Command="));
+}
+
+SlurmJob slurm_job_of(const SlurmRecord& record) {
+  const SlurmWords words = slurm_words(record.text);
   SlurmJob job;
-  if (slurm_word(words, "JobId").empty()) return std::nullopt;
   set_names(job, words);
-  job.name = slurm_word(words, "JobName");
+  job.name = record.name;
   job.user = slurm_word(words, "UserId");
   job.user.resize(std::min(job.user.find('('), job.user.size()));
   job.state = slurm_word(words, "JobState");
@@ -169,7 +173,7 @@ std::optional<SlurmJob> slurm_job_of(std::string_view line) {
     job.required.insert(std::move(name));
   job.is_alone = slurm_word(words, "OverSubscribe") == "NO";
   job.want = want_of(words);
-  if (job.runs()) job.holds = slurm_holdings(line);
+  if (job.runs()) job.holds = slurm_holdings(slurms_own(record.text));
   return job;
 }
 
@@ -191,9 +195,7 @@ SlurmFacts slurm_facts(std::string_view nodes, std::string_view jobs) {
   while (!nodes.empty()) {
     if (auto node = node_of(next_part(nodes, '\n'))) facts.nodes.push_back(std::move(*node));
   }
-  while (!jobs.empty()) {
-    if (auto job = slurm_job_of(next_part(jobs, '\n'))) facts.jobs.push_back(std::move(*job));
-  }
+  for (const SlurmRecord& record : slurm_records(jobs)) facts.jobs.push_back(slurm_job_of(record));
   for (const SlurmJob& job : facts.jobs) put(facts, job);
   return facts;
 }

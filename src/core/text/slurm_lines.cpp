@@ -29,7 +29,44 @@ std::vector<std::uint32_t> indices_in(std::string_view inside) {
   return indices;
 }
 
+constexpr std::string_view kNameKey = " JobName=";
+
+/// Where ` UserId=eve(1000)` begins, which follows a job's name.
+std::size_t end_of_name(std::string_view record) {
+  constexpr std::string_view kUser = " UserId=";
+  for (auto at = record.find(kUser); at != std::string_view::npos;
+       at = record.find(kUser, at + 1)) {
+    std::string_view rest = record.substr(at + kUser.size());
+    if (next_part(rest, ' ').ends_with(')')) return at;
+  }
+  return std::string_view::npos;
+}
+
 }  // namespace
+
+std::vector<SlurmRecord> slurm_records(std::string_view shown) {
+  constexpr std::string_view kBegin = "JobId=";
+  std::vector<SlurmRecord> records;
+  while (!shown.empty()) {
+    const std::string_view line = next_part(shown, '\n');
+    const bool is_open =
+        !records.empty() && end_of_name(records.back().text) == std::string_view::npos;
+    const bool begins = line.starts_with(kBegin) && slurm_number(line.substr(kBegin.size()));
+    if (begins && !is_open) {
+      records.push_back({.name = "", .text = std::string(line)});
+    } else if (!records.empty()) {
+      records.back().text += " " + std::string(line);
+    }
+  }
+  for (auto& [name, text] : records) {
+    const auto begin = text.find(kNameKey);
+    const auto end = end_of_name(text);
+    if (begin == std::string::npos || end == std::string_view::npos || end < begin) continue;
+    name = text.substr(begin + kNameKey.size(), end - begin - kNameKey.size());
+    text.erase(begin, end - begin);
+  }
+  return records;
+}
 
 std::optional<std::int64_t> slurm_number(std::string_view text) {
   std::int64_t number = 0;

@@ -20,6 +20,16 @@ std::optional<std::int64_t> slurm_number(std::string_view text);
 /// `n[1,3-4],m7` as names.
 std::vector<std::string> slurm_names(std::string_view list);
 
+/// A job of `scontrol -o -d show job`.
+struct SlurmRecord {
+  std::string name;  ///< That its user chose: it may have spaces, and break the line.
+  std::string text;  ///< The record without it.
+};
+/// A record begins on a line with `JobId=`, and goes on until one that begins another. A user's
+/// name of a job can look like the rest of its record: what follows the first `UserId=eve(1000)` is
+/// taken for Slurm's.
+std::vector<SlurmRecord> slurm_records(std::string_view shown);
+
 /// The words of one line, by their keys. What is in parentheses, and `None` and `Unknown` alone,
 /// are none.
 using SlurmWords = std::map<std::string, std::string, std::less<>>;

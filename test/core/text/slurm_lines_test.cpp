@@ -10,6 +10,27 @@ namespace {
 
 using testing::ElementsAre;
 
+TEST(SlurmRecords, NamesMayLookLikeWhatFollowsThem) {
+  const auto records = slurm_records(
+      "JobId=7 JobName=lr=0.1 Nodes=n9 JobState=DONE UserId=eve(1000) GroupId=eve(1000) "
+      "JobState=RUNNING\n"
+      "JobId=8 ArrayJobId=8 JobName=two\nlines\n UserId=bob(1001) JobState=PENDING\n"
+      "JobId=9 JobName=a\nJobId=7 JobState=FAILED UserId=eve(1000) JobState=PENDING "
+      "Comment=b\nc\n");
+  ASSERT_EQ(records.size(), 3U);
+  EXPECT_EQ(records[0].name, "lr=0.1 Nodes=n9 JobState=DONE");
+  EXPECT_EQ(records[0].text, "JobId=7 UserId=eve(1000) GroupId=eve(1000) JobState=RUNNING");
+  EXPECT_EQ(records[1].name, "two lines ");
+  EXPECT_EQ(slurm_word(slurm_words(records[1].text), "ArrayJobId"), "8");
+  EXPECT_EQ(records[2].text, "JobId=9 UserId=eve(1000) JobState=PENDING Comment=b c");
+}
+
+TEST(SlurmRecords, WhatIsNoneIsPassedOver) {
+  EXPECT_TRUE(slurm_records("").empty());
+  EXPECT_TRUE(slurm_records("No jobs in the system\nJobId= JobName=a\n").empty());
+  EXPECT_EQ(slurm_records("JobId=7 JobName=cut off")[0].text, "JobId=7 JobName=cut off");
+}
+
 TEST(SlurmNames, AreToldApart) {
   EXPECT_THAT(slurm_names("n[1,3-4],m7"), ElementsAre("n1", "n3", "n4", "m7"));
   EXPECT_THAT(slurm_names("gpu[08-10]-ib"), ElementsAre("gpu08-ib", "gpu09-ib", "gpu10-ib"));
