@@ -65,6 +65,7 @@ std::string capacity_text(const Explanation& found, const JobView& job, const Cl
                           const ForeignUse& foreign) {
   if (!found.host.empty() && found.fitting >= job.gpus().raw()) return found.host;
   if (found.nearest.empty()) return "needs more than is free";
+  const std::string host = found.host.empty() ? "" : "; " + found.host;
   constexpr std::int64_t kMostShown = 2;
   const std::int64_t missing = std::max<std::int64_t>(1, job.gpus().raw() - found.fitting);
   std::string nearest;
@@ -73,11 +74,12 @@ std::string capacity_text(const Explanation& found, const JobView& job, const Cl
       nearest += (nearest.empty() ? "" : ", ") + shortage_text(shortage, job, view, foreign);
     }
   }
-  if (job.gpus() <= GpuCount(1)) return nearest;
+  if (job.gpus() <= GpuCount(1)) return nearest + host;
   const std::string fitting = found.fitting == 0   ? "none has"
                               : found.fitting == 1 ? "1 has"
                                                    : std::to_string(found.fitting) + " have";
-  return "needs " + std::to_string(job.gpus().raw()) + " GPUs, " + fitting + " room: " + nearest;
+  return "needs " + std::to_string(job.gpus().raw()) + " GPUs, " + fitting + " room: " + nearest +
+         host;
 }
 
 std::string kept_text(const KeptPlace& kept, const ClusterView& view) {

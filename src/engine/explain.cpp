@@ -74,32 +74,6 @@ std::string text_of(const Shortage& shortage, const ClusterView& view) {
   return name + " may not be shared with it" + held;
 }
 
-/// What no machine has free of what a job needs beside GPUs; "" if one has it all. A gang may take
-/// from several machines, which is not looked at here.
-std::string host_shortage(const ClusterView& view, const Request& request) {
-  if (request.gpu.count > GpuCount(1)) return "";
-  CpuMilli most_cpu(0);
-  Bytes most_host(0);
-  CpuMilli cpu_there(0);
-  Bytes host_there(0);
-  for (std::uint32_t n = 0; n < view.cluster().nodes().size(); ++n) {
-    const NodeSpec& node = view.cluster().node(NodeId(n));
-    const NodeUse& use = view.use().node(NodeId(n));
-    if (!use.healthy) continue;
-    if (node.cpu - use.cpu >= request.cpu && node.host - use.host >= request.host) return "";
-    most_cpu = std::max(most_cpu, node.cpu - use.cpu);
-    most_host = std::max(most_host, node.host - use.host);
-    cpu_there = std::max(cpu_there, node.cpu);
-    host_there = std::max(host_there, node.host);
-  }
-  if (most_cpu < request.cpu) {
-    return "needs " + cores_text(request.cpu) + " of " + cores_text(cpu_there) + " cores, " +
-           cores_text(most_cpu) + " are free";
-  }
-  return "needs " + to_text(request.host) + " of " + to_text(host_there) + " of host memory, " +
-         to_text(most_host) + " are free";
-}
-
 std::string text_of(const KeptPlace& kept, const Cluster& cluster) {
   std::string names;
   for (const GpuId gpu : kept.placement.gpus) {
@@ -321,14 +295,19 @@ Explanation explain(const ClusterView& view, JobId id, const std::optional<Refus
   const JobView job = view.job(id);
   const Ask ask = decided ? decided->ask : ask_of(job);
   Explanation found;
-  found.host = host_shortage(view, job.request());
+  const std::size_t nodes = view.cluster().nodes().size();
+  std::vector<std::int64_t> usable_on(nodes);
+  std::vector<std::int64_t> fitting_on(nodes);
   for (std::uint32_t g = 0; g < view.cluster().gpus().size() && job.gpus() > GpuCount(0); ++g) {
     const GpuSpec& spec = view.cluster().gpu(GpuId(g));
     const GpuUse& use = view.use().gpu(GpuId(g));
     if (!accepts(ask.request.gpu, spec)) continue;
     ++found.accepted;
+    const std::uint32_t node = view.cluster().node_of(GpuId(g)).value();
+    if (is_usable(use)) ++usable_on[node];
     if (admits(view.settings().admission, spec, use, ask)) {
       ++found.fitting;
+      ++fitting_on[node];
       if (use.tenants > 0) {
         found.crowds.push_back(
             {.gpu = GpuId(g), .utilisation = use.utilisation, .jobs = holders_of(view, GpuId(g))});
@@ -360,7 +339,9 @@ Explanation explain(const ClusterView& view, JobId id, const std::optional<Refus
   if (found.kept) put_first(found.nearest, found.kept->placement);
   if (found.nearest.size() > most) found.nearest.resize(most);
   for (Shortage& shortage : found.nearest) shortage.holders = holders_of(view, shortage.gpu);
-  const bool has_room = found.fitting >= job.gpus().raw() && found.host.empty();
+  const bool have_gpus_room = found.fitting >= job.gpus().raw();
+  found.host = host_shortage(view, ask.request, have_gpus_room ? fitting_on : usable_on);
+  const bool has_room = have_gpus_room && found.host.empty();
   found.why = reason_for(decided ? std::optional(decided->refusal.why) : std::nullopt, has_room);
   const bool is_for_out = found.why == Why::Health || (found.why == Why::Capacity && out_first);
   if (is_for_out) found.why = out;

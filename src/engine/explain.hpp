@@ -1,7 +1,9 @@
 // Why a job waits, in figures and in words: what the policy decided, and what the books say of it.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,7 +42,9 @@ struct Explanation {
       kNever;  ///< It has no place before then if nothing else changes; kNever: unknown.
   std::int64_t accepted = 0;  ///< GPUs that the job accepts.
   std::int64_t fitting = 0;   ///< Of these, the ones that could take it now.
-  std::string host;  ///< What of cores or host memory is not free anywhere; "" if they are.
+  /// What of cores or host memory is not free where GPUs have room, or if too few have, where there
+  /// are GPUs: `needs 8 of 16 cores, 2 are free (held by job 4)`; "" if they are.
+  std::string host;
   /// Those of its reserved place first, then those that lack least; but those that take no jobs at
   /// all before them, where the others are too few. At most `most`.
   std::vector<Shortage> nearest;
@@ -92,6 +96,11 @@ constexpr Why reason_for(std::optional<Why> decided, bool has_room) {
 /// out of service or in foreign use. Requires: the view knows the job, which holds no berth. Cost:
 /// O(GPUs x (GPUs asked + tenants)).
 std::optional<Clearing> what_must_end(const ClusterView& view, JobId job);
+
+/// As Explanation::host. `gpus_on`: by node, those that the job may use. Cost: O(nodes x GPUs asked
+/// + running jobs).
+std::string host_shortage(const ClusterView& view, const Request& request,
+                          std::span<const std::int64_t> gpus_on);
 
 /// How far the job's user is at a limit: `2 of 2 running jobs`, `2 of 3 GPUs`; where the job alone
 /// asks for more than that: `3 GPUs are asked for, the limit is 2`.

@@ -21,6 +21,7 @@ constexpr std::int64_t kHalf = 500;       ///< and less than half is too much fo
 constexpr Duration kToType = minutes(1);  ///< A limit still serves when it is typed so much later.
 constexpr Duration kShortWait = minutes(2);
 constexpr Bytes kStep{std::int64_t{1} << 29};
+constexpr std::int64_t kSlower = 200;  ///< More than it: with fewer cores a job runs, but slower.
 
 /// The limits that people type: `38min`, `1h30m`, `5h`, `3d`.
 std::vector<Duration> typed_times() {
@@ -44,6 +45,14 @@ std::vector<Bytes> typed_sizes(Bytes most) {
   std::vector<Bytes> sizes;
   for (Bytes at = kStep; at <= most; at += kStep) sizes.push_back(at);
   return sizes;
+}
+
+/// `0.5`, `1`, `2`.
+std::vector<CpuMilli> typed_cores(CpuMilli most) {
+  constexpr std::int64_t kCore = 1000;
+  std::vector<CpuMilli> cores = {CpuMilli(kCore / 2)};
+  for (CpuMilli at(kCore); at <= most; at += CpuMilli(kCore)) cores.push_back(at);
+  return cores;
 }
 
 template <class Value>
@@ -75,6 +84,9 @@ class HintSearch {
     if (asks_for_gpus() && may(Wanting::Types) && gpu().types != 0) types();
     if (asks_for_gpus() && may(Wanting::Only) && gpu().only != 0) only();
     if (gpu().count > GpuCount(1) && !gpu().is_elastic() && may(Wanting::Gpus)) gpus();
+    const Request& asked = question_.spec.request;
+    if (may(Wanting::Cpus)) less_of(Wanting::Cpus, &Request::cpu, typed_cores(asked.cpu), kSlower);
+    if (may(Wanting::Mem)) less_of(Wanting::Mem, &Request::host, typed_sizes(asked.host), kNeeded);
     std::ranges::stable_sort(found_, {}, &Hint::loss_milli);
     return std::move(found_);
   }
@@ -280,6 +292,26 @@ class HintSearch {
            .cut = [&](std::size_t at) { return cut_of(values[at].raw(), whole.raw()); },
            .loss = [base](std::int64_t cut) { return base + cut / 2; },
            .first = fitting > 0 ? std::optional(fitting - 1) : std::nullopt});
+  }
+
+  /// Down to half of the cores, or of the host memory; `base` is the loss of any of it.
+  template <class Amount>
+  void less_of(Wanting what, Amount Request::* amount, const std::vector<Amount>& typed,
+               std::int64_t base) {
+    const JobSpec& spec = question_.spec;
+    const Amount whole = spec.request.*amount;
+    const auto values = between(typed, Amount((whole.raw() + 1) / 2), whole);
+    const auto with = [&](std::size_t at) {
+      JobSpec made = spec;
+      made.request.*amount = values[at];
+      return made;
+    };
+    scale({.what = what,
+           .values = values.size(),
+           .of = with,
+           .tried = with,
+           .cut = [&](std::size_t at) { return cut_of(values[at].raw(), whole.raw()); },
+           .loss = [base](std::int64_t cut) { return base + cut / 2; }});
   }
 
   /// Whether as many GPUs as are asked for have room now, whatever else keeps the job off them.

@@ -20,10 +20,21 @@
 namespace berth {
 
 /// The one thing that is changed. The words of the API: doc/openapi.yaml.
-enum class Wanting : std::uint8_t { Priority, Time, Vram, Gpus, Types, Only, Share, Suspend };
-inline constexpr std::array kAllWanting = {Wanting::Priority, Wanting::Time,   Wanting::Vram,
-                                           Wanting::Gpus,     Wanting::Types,  Wanting::Only,
-                                           Wanting::Share,    Wanting::Suspend};
+enum class Wanting : std::uint8_t {
+  Priority,
+  Time,
+  Vram,
+  Gpus,
+  Types,
+  Only,
+  Share,
+  Suspend,
+  Cpus,
+  Mem
+};
+inline constexpr std::array kAllWanting = {
+    Wanting::Priority, Wanting::Time,  Wanting::Vram,    Wanting::Gpus, Wanting::Types,
+    Wanting::Only,     Wanting::Share, Wanting::Suspend, Wanting::Cpus, Wanting::Mem};
 
 struct Hint {
   Wanting what = Wanting::Time;

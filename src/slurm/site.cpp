@@ -140,7 +140,7 @@ std::string SlurmSite::why_fixed(std::string_view field) const {
   if (field == "vram_bytes") {
     return "Slurm has given it to the job's environment; cancel the job and submit it again";
   }
-  if (field == "gpus" || field == "share") {
+  if (field == "gpus" || field == "share" || field == "cpus" || field == "mem_bytes") {
     return "Slurm has given it to the job already; cancel the job and submit it again";
   }
   return "";

@@ -372,6 +372,15 @@ TEST_F(SlurmCommands, ScontrolChangesOfAnArrayTheTasksThatItCan) {
   expect("scontrol resume 1 2>&1 | tail -1", "1_2-3: Job is pending execution\n");
 }
 
+TEST_F(SlurmCommands, ScontrolUpdateChangesCoresAndMemoryOfAJobThatWaits) {
+  expect(
+      "sbatch -Q -H -c 2 --mem=1G -o /dev/null --wrap=true; "
+      "scontrol update JobId=1 NumCPUs=1 MinMemoryNode=512; squeue -h -o '%C %m'",
+      "1 512M\n");
+  expect_refused("scontrol update JobId=1 MinMemoryNode=much",
+                 "Invalid MinMemoryNode value: much\n", 1);
+}
+
 TEST_F(SlurmCommands, ScontrolUpdateChangesALimitByMinutes) {
   expect(
       "sbatch -Q -H -t 10 -o /dev/null --wrap=true; scontrol update JobId=1 TimeLimit=+5;"

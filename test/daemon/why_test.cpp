@@ -199,7 +199,30 @@ TEST_F(Why, WhatAHintMayChangeCanBeUpdated) {
   EXPECT_THAT(update({{"gpus", 0}}).body.dump(),
               HasSubstr("gpus: a job with GPUs and one without cannot be made of each other"));
   EXPECT_THAT(update({{"gpu_types", {"k80"}}}).body.dump(), HasSubstr("gpu_types: 'k80' is not"));
-  EXPECT_THAT(update({{"cpus", 2}}).body.dump(), HasSubstr("cpus: cannot be changed; valid keys"));
+  EXPECT_EQ(update({{"cpus", 2}, {"mem_bytes", kGiB}}).status, 200);
+  EXPECT_EQ(rig_.job(waits)["cpus"], 2);
+  EXPECT_EQ(rig_.job(waits)["mem_bytes"], kGiB);
+  EXPECT_THAT(update({{"cpus", 100000}}).body.dump(), HasSubstr("asks 100000 cores, the limit is"));
+  EXPECT_THAT(update({{"retries", 2}}).body.dump(),
+              HasSubstr("retries: cannot be changed; valid keys"));
+}
+
+/// The GPU has room; the cores have none.
+TEST(WhyOfCores, NamesThemTheirHoldersAndWhatToAskForInstead) {
+  Rig rig({.gpus = "1x24GiB", .config = "cores = 8\n", .flags = {"--policy", "easy"}});
+  rig.start();
+  const int holder = rig.submit("sleep 60", {{"vram_bytes", kGiB}, {"cpus", 5}});
+  const int waits = rig.submit("sleep 60", {{"vram_bytes", kGiB}, {"cpus", 4}});
+  const Json why = rig.request("GET", test::path(waits, "/why")).body;
+  EXPECT_EQ(why["why"], "capacity") << why;
+  EXPECT_EQ(why["fitting_gpus"], 1);
+  EXPECT_THAT(std::string(why["reason_brief"]),
+              StartsWith("needs 4 of 8 cores, 3 are free (held by job 1); "));
+  EXPECT_EQ(why["must_end"], Json::array({holder}));
+  EXPECT_EQ(why["hints"][0]["change"], Json({{"cpus", 3}})) << why["hints"];
+  const auto taken = rig.request("POST", test::path(waits, "/update"), why["hints"][0]["change"]);
+  EXPECT_EQ(taken.status, 200) << taken.body;
+  rig.wait_for(waits, "running");
 }
 
 /// A client that is not there any more: the job would not start, or end at once.

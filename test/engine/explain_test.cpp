@@ -69,6 +69,107 @@ TEST_F(Explain, SpeaksOfTheGpusThatTheJobAcceptsOnly) {
   EXPECT_EQ(engine_.view().job(JobId(3)).grant().shares.front().gpu, GpuId(1));
 }
 
+// ---- Cores and host memory -------------------------------------------------------------------
+
+class ExplainHost : public testing::Test {
+ protected:
+  void use(std::uint32_t nodes, std::int64_t cores) {
+    Cluster cluster;
+    cluster.add_switch();
+    for (std::uint32_t n = 0; n < nodes; ++n) {
+      cluster.add_node({.name = "n" + std::to_string(n),
+                        .gpus = 2,
+                        .vram = 24_GiB,
+                        .cpu = CpuMilli(cores * 1000),
+                        .host = 64_GiB});
+    }
+    engine_.emplace(cluster, EngineOptions{}, *make_policy("fifo-skip", "first-fit"));
+  }
+  /// `gpus` may be none.
+  void submit(std::int64_t gpus, Bytes vram, std::int64_t cores, Bytes host = Bytes(0)) {
+    Submitted job{.job = JobId(++last_), .spec = {}};
+    job.spec.request.gpu.count = GpuCount(gpus);
+    job.spec.request.gpu.vram = vram;
+    job.spec.request.cpu = CpuMilli(cores * 1000);
+    job.spec.request.host = host;
+    engine_->step(kStart, std::vector<Input>{job});
+  }
+  Explanation of_last() const {
+    return explain(engine_->view(), JobId(last_), engine_->refused(JobId(last_)));
+  }
+  std::string brief_of_last() const {
+    return brief_text(of_last(), engine_->view().job(JobId(last_)), engine_->view(), {});
+  }
+
+  std::optional<Engine> engine_;
+  std::uint64_t last_ = 0;
+};
+
+TEST_F(ExplainHost, NamesTheCoresAndWhoHasThem) {
+  use(1, 8);
+  submit(1, 4_GiB, 5);
+  submit(0, Bytes(0), 1);
+  submit(1, 4_GiB, 4);
+  EXPECT_EQ(of_last().why, Why::Capacity);
+  EXPECT_EQ(of_last().host, "needs 4 of 8 cores, 2 are free (held by jobs 1, 2)");
+  EXPECT_EQ(brief_of_last(), of_last().host);
+}
+
+TEST_F(ExplainHost, OfAGangToo) {
+  use(1, 8);
+  submit(1, 4_GiB, 5);
+  submit(2, 4_GiB, 4);
+  EXPECT_EQ(of_last().why, Why::Capacity) << "and not that its GPUs are far apart";
+  EXPECT_EQ(of_last().host, "needs 4 of 8 cores, 3 are free (held by job 1)");
+}
+
+TEST_F(ExplainHost, NamesHostMemoryBesideCoresWhereBothLack) {
+  use(1, 8);
+  submit(0, Bytes(0), 6, 60_GiB);
+  submit(1, 4_GiB, 4, 8_GiB);
+  EXPECT_EQ(of_last().host,
+            "needs 4 of 8 cores, 2 are free and 8 GiB of 64 GiB of host memory, 4 GiB are free "
+            "(held by job 1)");
+}
+
+/// Were only the memory of the GPUs named, its user would clear them in vain.
+TEST_F(ExplainHost, StandsBesideWhatTheGpusLack) {
+  use(1, 8);
+  submit(2, 20_GiB, 6);
+  submit(1, 8_GiB, 4);
+  EXPECT_EQ(brief_of_last(),
+            "needs 4.5 GiB more on GPU 0 (job 1); needs 4 of 8 cores, 2 are free (held by job 1)");
+}
+
+/// There are GPUs on one node and cores on the other.
+TEST_F(ExplainHost, LooksWhereTheGpusHaveRoom) {
+  use(2, 8);
+  submit(2, 20_GiB, 1);  // n0
+  submit(1, 20_GiB, 6);  // n1
+  submit(1, 20_GiB, 4);
+  EXPECT_EQ(of_last().why, Why::Capacity);
+  EXPECT_EQ(of_last().fitting, 1);
+  EXPECT_EQ(of_last().host, "needs 4 of 8 cores, 2 are free on n1 (held by job 2)");
+}
+
+TEST_F(ExplainHost, OfAGangOverNodesSaysHowMuchWhere) {
+  use(2, 8);
+  submit(0, Bytes(0), 6);  // n0
+  submit(4, 20_GiB, 16);
+  EXPECT_EQ(of_last().why, Why::Capacity);
+  EXPECT_EQ(of_last().host,
+            "needs 8 of 8 cores beside 2 of its GPUs, 2 are free on n0 (held by job 1)");
+}
+
+TEST_F(ExplainHost, SaysNothingWhereOtherGpusWouldDo) {
+  use(2, 8);
+  submit(0, Bytes(0), 6);
+  submit(2, 20_GiB, 1);
+  submit(2, 20_GiB, 1);
+  submit(1, 20_GiB, 2);
+  EXPECT_EQ(of_last().host, "") << "it is the GPUs that lack";
+}
+
 TEST_F(Explain, NamesALostGpu) {
   step({GpuHealth{GpuId(0), false}, job(1, 1, 20_GiB), job(2, 1, 20_GiB)});
   const Explanation found = explain(engine_.view(), JobId(2), engine_.refused(JobId(2)));

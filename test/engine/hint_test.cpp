@@ -204,6 +204,32 @@ TEST_F(Hints, FewerGpus) {
   EXPECT_TRUE(starts_with(waits, found[0]));
 }
 
+TEST_F(Hints, FewerCoresOrLessHostMemory) {
+  Cluster cluster;
+  cluster.add_switch();
+  cluster.add_node(
+      {.name = "n0", .gpus = 2, .vram = 24_GiB, .cpu = CpuMilli(16'000), .host = 64_GiB});
+  use("easy", cluster);
+  JobSpec first = of(4_GiB, hours(2));
+  first.request.cpu = CpuMilli(11'000);
+  first.request.host = 40_GiB;
+  submit(first);
+  JobSpec cores = of(4_GiB, hours(2));
+  cores.request.cpu = CpuMilli(8000);
+  const JobId waits = submit(cores);
+  const auto of_cores = hints(waits);
+  ASSERT_THAT(of_cores, testing::SizeIs(1));
+  EXPECT_EQ(of_cores[0].what, Wanting::Cpus);
+  EXPECT_EQ(of_cores[0].spec.request.cpu, CpuMilli(5000));
+  EXPECT_TRUE(starts_with(waits, of_cores[0]));
+  JobSpec memory = of(4_GiB, hours(2));
+  memory.request.host = 40_GiB;
+  const auto of_memory = hints(submit(memory));
+  ASSERT_THAT(of_memory, testing::SizeIs(1));
+  EXPECT_EQ(of_memory[0].what, Wanting::Mem);
+  EXPECT_EQ(of_memory[0].spec.request.host, 24_GiB);
+}
+
 TEST_F(Hints, AnotherTypeAndAnotherGpuAreAddedToThoseItAccepts) {
   Cluster cluster;
   cluster.add_switch();

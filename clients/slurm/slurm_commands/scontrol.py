@@ -8,7 +8,7 @@ import time
 import berth
 
 from . import hosts, jobs, processes, request, requeue
-from .options import Table, Usage, seconds
+from .options import Table, Usage, mebibytes, seconds
 
 TABLE = Table("scontrol", """details d
 oneliner o
@@ -413,6 +413,10 @@ def update(words):
             body["begin_at"] = request.begin_at("scontrol", value)
         elif key == "arraytaskthrottle":  # 0: no bound
             body["array_at_once"] = checked(name, value, int) or MOST_TASKS
+        elif key == "numcpus":  # `4`, and `4-4` as Slurm shows it
+            body["cpus"] = checked(name, value.split("-")[0], int)
+        elif key == "minmemorynode":
+            body["mem_bytes"] = checked(name, value, mebibytes) << 20
         elif key in FIXED:
             raise Usage("Update of this parameter is not supported: %s=%s: %s\nRequest aborted"
                         % (name, value, FIXED[key]))

@@ -377,6 +377,8 @@ constexpr std::string_view kUpdate = R"({
   "gpu_type": {"type": "string", "description": "The types that it accepts, as A100,H100."},
   "gpu_index": {"type": ["string", "integer"], "description": "The only GPUs that it accepts."},
   "share": {"type": "string", "description": "now, patient or never: when it joins other jobs."},
+  "cpus": {"type": ["number", "string"]},
+  "mem": {"type": ["string", "integer"], "description": "Host memory."},
   "name": {"type": "string"},
   "begin": {"type": "string", "description": "Do not start before: now, +2h, 22:00."},
   "priority": {"type": ["integer", "string"]},

@@ -31,6 +31,12 @@ Json indices_of(const std::vector<GpuId>& gpus) {
   return indices;
 }
 
+Json cores_json(CpuMilli cpu) {
+  constexpr std::int64_t kCore = 1000;
+  if (cpu.raw() % kCore == 0) return cpu.raw() / kCore;
+  return static_cast<double>(cpu.raw()) / kCore;
+}
+
 /// The request that makes the change: POST /v1/jobs/ID/update.
 Json change_json(const Hint& hint, const Cluster& cluster) {
   const GpuRequest& gpu = hint.spec.request.gpu;
@@ -51,6 +57,10 @@ Json change_json(const Hint& hint, const Cluster& cluster) {
       return {{"share", word_for(gpu.sharing)}};
     case Wanting::Suspend:
       return {{"suspend", true}};
+    case Wanting::Cpus:
+      return {{"cpus", cores_json(hint.spec.request.cpu)}};
+    case Wanting::Mem:
+      return {{"mem_bytes", hint.spec.request.host.raw()}};
   }
   return nullptr;
 }

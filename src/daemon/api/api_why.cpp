@@ -20,7 +20,9 @@ std::set<Wanting> fixed_here(const Daemon& daemon) {
                                        {Wanting::Time, "time_limit_seconds"},
                                        {Wanting::Vram, "vram_bytes"},
                                        {Wanting::Share, "share"},
-                                       {Wanting::Suspend, "suspend"}}) {
+                                       {Wanting::Suspend, "suspend"},
+                                       {Wanting::Cpus, "cpus"},
+                                       {Wanting::Mem, "mem_bytes"}}) {
     if (!daemon.site().why_fixed(field).empty()) fixed.insert(wanting);
   }
   return fixed;

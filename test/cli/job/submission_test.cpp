@@ -108,7 +108,8 @@ TEST(Submission, AnUpdateSaysWhatMayBeChanged) {
   const Instant now = kStart + hours(1);
   EXPECT_EQ(change_of(options, now).error().message,
             "nothing is to be changed; give --vram, --gpus, --gpu-type, --gpu-index, --share, "
-            "--time, --suspend, --priority, --begin, --at-once, --name or --comment");
+            "--cpus, --mem, --time, --suspend, --priority, --begin, --at-once, --name or "
+            "--comment");
   options["--retries"] = "3";
   EXPECT_FALSE(change_of(options, now));
   options["--gpu-index"] = "0-1";

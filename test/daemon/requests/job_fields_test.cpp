@@ -174,7 +174,8 @@ TEST(JobFieldsOfTheApi, AKeyThatNobodyHasIsRefusedWithTheNearest) {
   EXPECT_EQ(told(R"({"zzzzzzzz": 3})"), "zzzzzzzz: unknown key; doc/openapi.yaml names all");
   const std::string kValid =
       "cannot be changed; valid keys: vram_bytes, gpus, gpu_types, gpu_indices, "
-      "share, time_limit_seconds, suspend, priority, begin_at, array_at_once, name, comment";
+      "share, cpus, mem_bytes, time_limit_seconds, suspend, priority, begin_at, array_at_once, "
+      "name, comment";
   EXPECT_EQ(told_of_change(R"({"prioriti": 3})"),
             "prioriti: " + kValid + "; did you mean priority?");
   EXPECT_EQ(told_of_change(R"({"retries": 3})"), "retries: " + kValid);

@@ -636,7 +636,7 @@ TEST(Requests, ForManyJobsNameThemByHandlesAndUsers) {
   EXPECT_EQ(parse_many(R"({"users": [-1]})").error().message, "users: -1, the least is 0");
   EXPECT_EQ(parse_many(R"({"change": {"retries": 3}})").error().message,
             "change: retries: cannot be changed; valid keys: vram_bytes, gpus, gpu_types, "
-            "gpu_indices, share, time_limit_seconds, suspend, priority, begin_at, "
+            "gpu_indices, share, cpus, mem_bytes, time_limit_seconds, suspend, priority, begin_at, "
             "array_at_once, name, comment");
 }
 
