@@ -28,10 +28,16 @@ struct GpuLink {
   std::uint32_t count = 1;
 };
 
+struct GpuModel {
+  std::string name = "Berth Emulated GPU";
+  std::uint32_t speed_percent = 100;  // of kernels
+  bool operator==(const GpuModel&) const = default;
+};
+
 /// What the emulated machine looks like. Sizes are bytes.
 struct Spec {
-  std::vector<std::uint64_t> gpu_bytes;                // total memory of each GPU, in index order
-  std::string model = "Berth Emulated GPU";            // what both libraries answer as name
+  std::vector<std::uint64_t> gpu_bytes;  // total memory of each GPU, in index order
+  std::vector<GpuModel> models;  // of each GPU, as both libraries answer; none: the usual one
   std::uint64_t context_bytes = 300 * kMebibyte;       // what one CUDA context takes
   std::uint64_t reserved_bytes = kReservedByDefault;   // what the driver keeps of each GPU
   std::uint64_t default_kernel_nanoseconds = 1000000;  // kernels the emulator does not know
@@ -72,6 +78,10 @@ Outcome<std::uint32_t> parse_driver(std::string_view text);
 /// Parses "yes" or "no"; true: yes.
 Outcome<bool> parse_yes(std::string_view text);
 
+/// Parses "H100+2xK80:20%" to one entry per GPU: names of at most 64 characters, and the speed of
+/// their kernels from 1 to 1000 %.
+Outcome<std::vector<GpuModel>> parse_models(std::string_view text);
+
 /// Parses "shown" or "hidden"; true: hidden.
 Outcome<bool> parse_memory(std::string_view text);
 
@@ -87,8 +97,8 @@ struct Links {
 Outcome<Links> parse_links(std::string_view text);
 
 /// Parses "2x24GiB", with any of ",interference=20%", ",driver=615", ",memory=hidden",
-/// ",mig=h100:3g.40gb+1g.10gb", ",links=0-1+2-3", ",accounting=yes", ",energy=no" and
-/// ",checkpoints=no" behind.
+/// ",models=H100+K80:20%", ",mig=h100:3g.40gb+1g.10gb", ",links=0-1+2-3", ",accounting=yes",
+/// ",energy=no" and ",checkpoints=no" behind.
 Outcome<Spec> parse_machine(std::string_view text);
 
 /// "24 GiB", "300 MiB", "7 B": the largest unit that divides it, else two decimals.

@@ -113,7 +113,10 @@ GpuClock::Snapshot GpuClock::snapshot() const {
       100;  // against neighbours that publish without pause; then nearly is enough
   Snapshot snapshot;
   for (int attempt = 0; attempt < kTries; ++attempt) {
-    snapshot = {published(), finishes(), gpu_.config.interference_percent};
+    snapshot = {published(),
+                finishes(),
+                {.interference_percent = gpu_.config.interference_percent,
+                 .speed_percent = gpu_.config.speed_percent}};
     if (gpu_.clock.load() == snapshot.point.word) break;
   }
   return snapshot;

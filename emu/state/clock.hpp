@@ -68,13 +68,13 @@ class GpuClock {
   struct Snapshot {
     Point point;
     std::vector<std::uint64_t> finishes;
-    std::uint32_t interference_percent = 0;
+    Pace pace;
 
     ClockReading at(std::uint64_t moment) const {
-      return advance(point.reading, finishes, moment, interference_percent);
+      return advance(point.reading, finishes, moment, pace);
     }
     std::uint64_t time_of(std::uint64_t target) const {
-      return real_time_of(point.reading, finishes, target, interference_percent);
+      return real_time_of(point.reading, finishes, target, pace);
     }
   };
 

@@ -85,7 +85,9 @@ bool matches(const Region& region, const Spec& spec) {
   }
   for (std::uint32_t index = 0; index < region.gpu_count(); ++index) {
     const auto& config = region.layout().gpus[index].config;
-    if (config.total_bytes != spec.gpu_bytes[index] || spec.model != config.name.data() ||
+    const GpuModel model{.name = config.name.data(), .speed_percent = config.speed_percent};
+    const GpuModel wanted = spec.models.empty() ? GpuModel() : spec.models[index];
+    if (config.total_bytes != spec.gpu_bytes[index] || model != wanted ||
         config.reserved_bytes != reserved_bytes_of(spec, index) ||
         config.context_bytes != spec.context_bytes ||
         config.interference_percent != spec.interference_percent ||

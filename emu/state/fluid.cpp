@@ -19,14 +19,15 @@ std::vector<std::uint64_t> ahead_of(std::uint64_t virtual_time,
 
 __extension__ using Product = unsigned __int128;
 
-/// Real time that a unit of virtual time takes, in hundredths.
-Product cost_of(std::uint64_t tenants, std::uint32_t interference_percent) {
-  return Product{tenants} * (100 + Product{tenants - 1} * interference_percent);
+/// Real time that a unit of virtual time takes, in parts of which `speed_percent` are one.
+Product cost_of(std::uint64_t tenants, Pace pace) {
+  return Product{tenants} * (100 + Product{tenants - 1} * pace.interference_percent);
 }
 
 /// A part of a nanosecond counts as one: what has run never took less than it did.
-void run(ClockReading& reading, std::uint64_t virtual_time, Product cost) {
-  const auto real = static_cast<std::uint64_t>((virtual_time * cost + 99) / 100);
+void run(ClockReading& reading, std::uint64_t virtual_time, Product cost, Pace pace) {
+  const Product parts = pace.speed_percent;
+  const auto real = static_cast<std::uint64_t>((virtual_time * cost + parts - 1) / parts);
   reading.virtual_nanoseconds += virtual_time;
   reading.real_nanoseconds += real;
   reading.busy_nanoseconds += real;
@@ -35,15 +36,15 @@ void run(ClockReading& reading, std::uint64_t virtual_time, Product cost) {
 }  // namespace
 
 ClockReading advance(ClockReading reading, std::span<const std::uint64_t> finishes,
-                     std::uint64_t now, std::uint32_t interference_percent) {
+                     std::uint64_t now, Pace pace) {
   const auto ahead = ahead_of(reading.virtual_nanoseconds, finishes);
   for (std::size_t ended = 0; ended < ahead.size(); ++ended) {
     if (reading.real_nanoseconds >= now) return reading;
-    const auto cost = cost_of(ahead.size() - ended, interference_percent);
+    const auto cost = cost_of(ahead.size() - ended, pace);
     const auto step = ahead[ended] - reading.virtual_nanoseconds;
-    const auto possible =
-        static_cast<std::uint64_t>(Product{now - reading.real_nanoseconds} * 100 / cost);
-    run(reading, std::min(step, possible), cost);
+    const auto possible = static_cast<std::uint64_t>(Product{now - reading.real_nanoseconds} *
+                                                     pace.speed_percent / cost);
+    run(reading, std::min(step, possible), cost, pace);
     if (possible < step) return reading;
   }
   reading.real_nanoseconds =
@@ -52,13 +53,12 @@ ClockReading advance(ClockReading reading, std::span<const std::uint64_t> finish
 }
 
 std::uint64_t real_time_of(ClockReading reading, std::span<const std::uint64_t> finishes,
-                           std::uint64_t target, std::uint32_t interference_percent) {
+                           std::uint64_t target, Pace pace) {
   const auto ahead = ahead_of(reading.virtual_nanoseconds, finishes);
   for (std::size_t ended = 0; ended < ahead.size(); ++ended) {
     if (reading.virtual_nanoseconds >= target) break;
     const auto until = std::min(ahead[ended], target);
-    run(reading, until - reading.virtual_nanoseconds,
-        cost_of(ahead.size() - ended, interference_percent));
+    run(reading, until - reading.virtual_nanoseconds, cost_of(ahead.size() - ended, pace), pace);
   }
   return reading.real_nanoseconds;
 }

@@ -6,7 +6,7 @@
 // queue of a process is one number, the virtual time at which it is empty ("finish").
 //
 // With an interference of p % kernels that share the GPU also slow each other: its virtual time
-// runs at 1 / (n (1 + (n - 1) p / 100)).
+// runs at 1 / (n (1 + (n - 1) p / 100)). On a GPU of s % speed it runs at s % of all that.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,21 @@ struct ClockReading {
   std::uint64_t busy_nanoseconds = 0;
 };
 
+/// How fast virtual time runs.
+struct Pace {
+  std::uint32_t interference_percent = 0;
+  std::uint32_t speed_percent = 100;
+};
+
 /// The clock at `now`, if no kernel is queued in between. A remainder below n nanoseconds stays in
-/// `real_nanoseconds` for the next call, so that nothing is lost to rounding; with interference a
-/// call may lose one. O(n log n).
+/// `real_nanoseconds` for the next call, so that nothing is lost to rounding; with interference, or
+/// another speed, a call may lose one. O(n log n).
 ClockReading advance(ClockReading reading, std::span<const std::uint64_t> finishes,
-                     std::uint64_t now, std::uint32_t interference_percent = 0);
+                     std::uint64_t now, Pace pace = {});
 
 /// The real time at which the clock reaches the virtual time `target`, if no kernel is queued in
 /// between. Requires: target is no later than the latest finish, or already past.
 std::uint64_t real_time_of(ClockReading reading, std::span<const std::uint64_t> finishes,
-                           std::uint64_t target, std::uint32_t interference_percent = 0);
+                           std::uint64_t target, Pace pace = {});
 
 }  // namespace berth::emu

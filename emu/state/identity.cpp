@@ -124,9 +124,9 @@ std::string fault_of(const Spec& spec) {
     return "gpus: " + std::to_string(spec.gpu_bytes.size()) + ", largest number is " +
            std::to_string(kMaxGpus);
   }
-  if (spec.model.empty() || spec.model.size() >= sizeof(GpuConfig::name)) {
-    return "model: " + std::to_string(spec.model.size()) + " characters, 1 to " +
-           std::to_string(sizeof(GpuConfig::name) - 1) + " are possible";
+  if (!spec.models.empty() && spec.models.size() != spec.gpu_bytes.size()) {
+    return "models: of " + std::to_string(spec.models.size()) + " GPUs, there are " +
+           std::to_string(spec.gpu_bytes.size());
   }
   if (auto fault = fault_of_mig(spec); !fault.empty()) return fault;
   for (const auto& link : spec.links) {

@@ -18,7 +18,7 @@
 namespace berth::emu {
 
 inline constexpr std::uint64_t kMagic = 0x554d454854524542;  // "BERTHEMU" in little-endian bytes
-inline constexpr std::uint32_t kLayoutVersion = 6;
+inline constexpr std::uint32_t kLayoutVersion = 7;
 inline constexpr std::uint32_t kMaxGpus = 16;
 inline constexpr std::uint32_t kSlots = 1024;
 inline constexpr std::uint32_t kEventRing = 256;
@@ -62,6 +62,7 @@ struct GpuConfig {
   std::array<std::uint8_t, 16> uuid;
   std::uint32_t pci_bus;
   std::uint32_t interference_percent;
+  std::uint32_t speed_percent;   // how fast kernels run
   std::uint32_t hides_memory;    // 1: NVML does not tell the GPU's memory
   std::uint32_t compute_slices;  // of seven that a MIG instance has; 0: it is a whole GPU
 };

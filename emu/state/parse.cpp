@@ -189,6 +189,53 @@ Outcome<Links> parse_links(std::string_view text) {
 
 namespace {
 
+/// `2xK80:20%`.
+Outcome<void> add_models(std::vector<GpuModel>& models, std::string_view text) {
+  std::uint32_t count = 1;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), count);
+  const bool is_counted =
+      end.ec == std::errc{} && end.ptr != text.data() + text.size() && *end.ptr == 'x';
+  if (is_counted) {
+    text.remove_prefix(static_cast<std::size_t>(end.ptr - text.data()) + 1);
+  } else {
+    count = 1;
+  }
+  const auto colon = text.find(':');
+  GpuModel model{.name = std::string(text.substr(0, colon))};
+  constexpr std::size_t kLongestName = 64;
+  if (model.name.empty() || model.name.size() > kLongestName) {
+    return std::unexpected("'" + model.name + "' is not a name of 1 to 64 characters");
+  }
+  if (colon != std::string_view::npos) {
+    const auto speed = parse_percent(text.substr(colon + 1));
+    if (!speed) return std::unexpected(speed.error());
+    if (*speed == 0) return std::unexpected("a speed of 0%, the least is 1%");
+    model.speed_percent = *speed;
+  }
+  if (count == 0 || count > kMaxGpus - models.size()) {
+    return std::unexpected(std::to_string(models.size() + count) + " models, the most is " +
+                           std::to_string(kMaxGpus));
+  }
+  models.insert(models.end(), count, model);
+  return {};
+}
+
+}  // namespace
+
+Outcome<std::vector<GpuModel>> parse_models(std::string_view text) {
+  std::vector<GpuModel> models;
+  for (std::string_view rest = text;;) {
+    const auto plus = rest.find('+');
+    if (auto added = add_models(models, rest.substr(0, plus)); !added) {
+      return std::unexpected(added.error());
+    }
+    if (plus == std::string_view::npos) return models;
+    rest = rest.substr(plus + 1);
+  }
+}
+
+namespace {
+
 template <class Value>
 Outcome<void> store(auto& target, std::string_view name, const Outcome<Value>& value) {
   if (!value) return std::unexpected(std::string(name) + ": " + value.error());
@@ -204,6 +251,7 @@ Outcome<void> take_option(Spec& spec, std::string_view option) {
   if (name == "interference") return store(spec.interference_percent, name, parse_percent(value));
   if (name == "driver") return store(spec.driver, name, parse_driver(value));
   if (name == "memory") return store(spec.hides_memory, name, parse_memory(value));
+  if (name == "models") return store(spec.models, name, parse_models(value));
   if (name == "mig") return store(spec.mig, name, parse_mig_text(value));
   if (name == "accounting") return store(spec.keeps_accounts, name, parse_yes(value));
   if (name == "energy") return store(spec.has_energy, name, parse_yes(value));
@@ -216,7 +264,7 @@ Outcome<void> take_option(Spec& spec, std::string_view option) {
   }
   if (name == "checkpoints") return store(spec.has_checkpoints, name, parse_yes(value));
   return std::unexpected("unknown option '" + std::string(name) +
-                         "'; valid options: interference, driver, memory, mig, links, "
+                         "'; valid options: interference, driver, memory, models, mig, links, "
                          "accounting, energy, checkpoints");
 }
 

@@ -151,7 +151,9 @@ void fill(Layout& layout, const Spec& spec) {
     gpu.config.total_bytes = spec.gpu_bytes[index];
     gpu.config.reserved_bytes = reserved_bytes_of(spec, index);
     gpu.config.context_bytes = spec.context_bytes;
-    std::ranges::copy(spec.model, gpu.config.name.begin());
+    const GpuModel model = spec.models.empty() ? GpuModel() : spec.models[index];
+    std::ranges::copy(model.name, gpu.config.name.begin());
+    gpu.config.speed_percent = model.speed_percent;
     gpu.config.uuid = uuid_of(spec.seed, index);
     gpu.config.pci_bus = pci_bus_of(index);
     gpu.config.interference_percent = spec.interference_percent;

@@ -30,7 +30,8 @@ options of fault (CALL is state, lock, checkpoint, restore, unlock or thread):
   --skip N          so many calls go well first (0), 255 at most
 
 options of create:
-  --model NAME      name of the GPUs (Berth Emulated GPU)
+  --models NAMES    of each GPU, with the speed of its kernels: H100+2xK80:20%
+                    (Berth Emulated GPU)
   --context SIZE    memory one CUDA context takes (300MiB)
   --reserved SIZE   memory the driver keeps (a 64th of the GPU)
   --kernel TIME     length of kernels other than berth-load's (1ms)
@@ -114,10 +115,9 @@ Outcome<void> take_links(const Arguments& arguments, Spec& spec) {
 Outcome<Spec> spec_of(const Arguments& arguments) {
   Spec spec;
   if (!arguments.options.contains("--gpus")) return std::unexpected("--gpus is missing");
-  const auto text = [](std::string_view value) { return Outcome<std::string>(std::string(value)); };
   for (const auto& taken :
        {take(arguments, "--gpus", spec.gpu_bytes, parse_gpus),
-        take(arguments, "--model", spec.model, text),
+        take(arguments, "--models", spec.models, parse_models),
         take(arguments, "--context", spec.context_bytes, parse_bytes),
         take(arguments, "--reserved", spec.reserved_bytes, parse_bytes),
         take(arguments, "--kernel", spec.default_kernel_nanoseconds, parse_nanoseconds),
@@ -260,7 +260,7 @@ struct Verb {
 const std::vector<Verb>& verbs() {
   static const std::vector<Verb> all{
       {"create",
-       {"--gpus", "--model", "--context", "--reserved", "--kernel", "--interference", "--driver",
+       {"--gpus", "--models", "--context", "--reserved", "--kernel", "--interference", "--driver",
         "--memory", "--mig", "--links", "--accounting", "--energy", "--seed", "--checkpoints",
         "--libraries"},
        create_state},

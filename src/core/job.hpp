@@ -123,6 +123,7 @@ struct Job {
   std::uint64_t barred = 0;  ///< As Ask::barred; follows the calendar and the time.
   Home home = {};            ///< Where its processes are, if they cannot go on elsewhere.
   GpuSet rooted = 0;         ///< While it is suspended: the GPUs that it must go on with; 0: any.
+  GpuTypes bound = 0;        ///< Of the GPUs that its processes began on, if no others will do.
   Instant since;             ///< When the last change of (granted, not granted) was.
   Duration ran{0};           ///< With GPUs granted, up to `since`.
   Duration ran_before{0};    ///< Of that, before its latest start from nothing.
@@ -251,6 +252,7 @@ class JobView {
   std::uint64_t barred() const { return job_->barred; }
   const Home& home() const { return job_->home; }
   GpuSet rooted() const { return job_->rooted; }
+  GpuTypes bound() const { return job_->bound; }
 
   bool saves_itself() const { return berth::saves_itself(*job_); }
   /// Time without a berth since it first had one: what preemption has cost it so far.

@@ -82,8 +82,11 @@ inline auto members(Job& v, codec::Before<4>) {
 inline auto members(Job& v, codec::Before<5>) {
   return std::tuple_cat(members(v, codec::Before<4>()), std::tie(v.in_host));
 }
-inline auto members(Job& v) {
+inline auto members(Job& v, codec::Before<7>) {
   return std::tuple_cat(members(v, codec::Before<5>()), std::tie(v.rooted));
+}
+inline auto members(Job& v) {
+  return std::tuple_cat(members(v, codec::Before<7>()), std::tie(v.bound));
 }
 inline auto members(PastRun& v) { return std::tie(v.gpus, v.ran); }
 inline auto members(PastProgram& v, codec::Before<2>) { return std::tie(v.latest, v.runs); }
@@ -114,13 +117,17 @@ inline auto members(Settings& v, codec::Before<2>) {
 inline auto members(Settings& v, codec::Before<4>) {
   return std::tuple_cat(members(v, codec::Before<2>()), std::tie(v.suspends_in_place));
 }
-inline auto members(Settings& v) {
+inline auto members(Settings& v, codec::Before<7>) {
   return std::tuple_cat(members(v, codec::Before<4>()), std::tie(v.suspend_room));
+}
+inline auto members(Settings& v) {
+  return std::tuple_cat(members(v, codec::Before<7>()), std::tie(v.suspends_on_type, v.gpu_values));
 }
 inline auto members(Drain& v) { return std::tie(v.until, v.by, v.reason, v.shown); }
 inline auto members(Reservation& v) {
   return std::tie(v.gpus, v.users, v.from, v.until, v.by, v.reason, v.shown);
 }
+/// Its worth follows from the grants.
 inline auto members(Account& v) {
   return std::tie(v.weight_milli, v.service, v.as_of, v.share_ppb, v.gpus, v.charges, v.jobs);
 }

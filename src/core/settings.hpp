@@ -78,6 +78,11 @@ constexpr ReservationBits bit_of(ReservationId id) {
   return ReservationBits{1} << (id.value() % kMostReservations);
 }
 
+/// What an hour on a GPU of a type counts, in thousandths of an hour of value 1; by type.
+using GpuValues = std::map<std::string, std::int64_t>;
+inline constexpr std::int64_t kUsualValue = 1000;
+inline constexpr std::int64_t kMostValue = 1'000'000;
+
 struct Settings {
   Admission admission;
   UserLimits limits;  ///< Of a user who is not in the next.
@@ -88,12 +93,16 @@ struct Settings {
   bool can_suspend = true;
   /// A suspended job goes on only on the nodes where it was, with as many GPUs on each.
   bool suspends_in_place = false;
+  /// It goes on only on GPUs of the types that it had: a driver puts memory back on no other.
+  bool suspends_on_type = false;
   /// Host memory for what suspended jobs held on GPUs, of all nodes together; nothing: no bound.
   std::optional<Bytes> suspend_room = std::nullopt;
   /// A user's jobs that never ran change places in line so that larger priorities are first.
   bool own_priority = false;
   /// Jobs are ended at their time limits; false where what runs them does that.
   bool ends_at_limit = true;
+  /// A type that is not here has kUsualValue. Users' shares go by it, their limits do not.
+  GpuValues gpu_values = {};
 
   const UserLimits& limits_of(UserId user) const {
     const auto found = user_limits.find(user);

@@ -13,6 +13,7 @@ Ask ask_of(const JobView& job) {
           .home = job.home()};
   GpuRequest& gpu = ask.request.gpu;
   if (job.rooted() != 0) gpu.only = job.rooted();
+  if (job.bound() != 0) gpu.types = job.bound();
   if (gpu.count.raw() == 0 || gpu.vram.raw() > 0 || gpu.sharing == Sharing::Alone) return ask;
   gpu.vram = job.spec().vram_estimate;
   if (gpu.vram.raw() == 0) gpu.sharing = Sharing::Alone;

@@ -39,6 +39,8 @@ struct State {
   std::vector<JobId> running;               ///< Every job that holds a berth, ascending.
   std::vector<std::vector<JobId>> tenants;  ///< The running jobs of each GPU; ascending.
   std::map<UserId, Account> accounts;
+  std::vector<std::int64_t> gpu_values;  ///< By type; empty: each is kUsualValue.
+  Worth worth;                           ///< Of all GPUs and their memory.
   std::vector<Hold> holds;
   Company company;
   History history;
@@ -162,6 +164,12 @@ class ClusterView {
   /// How long the latest runs of each user's programs took.
   const PastRuns& past_runs() const { return state_->past_runs; }
 
+  /// Settings::gpu_values, of the type of this GPU.
+  std::int64_t value_of(GpuId gpu) const {
+    return state_->gpu_values.empty() ? kUsualValue : state_->gpu_values[cluster().gpu(gpu).type];
+  }
+  /// Of all GPUs.
+  const Worth& worth() const { return state_->worth; }
   /// The table of speeds.
   const Speeds& speeds() const { return state_->speeds; }
   /// The speed of this job there, relative to alone on the GPUs it asks for on the fewest nodes:

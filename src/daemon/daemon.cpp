@@ -116,6 +116,7 @@ Expected<void> settle_policy(Options& options, const Machine& machine) {
 Expected<void> settle_preemption(Options& options, const Machine& machine) {
   Settings& settings = options.rules.settings;
   settings.can_suspend = machine.no_suspension.empty() && options.preempt_by == PreemptBy::Suspend;
+  settings.suspends_on_type = settings.can_suspend;
   if (settings.can_suspend) settings.suspend_room = room_for_suspended(options, machine);
   if (options.rules.policy == kAutoPolicy) return settle_policy(options, machine);
   if (options.preempt_by != PreemptBy::Suspend) return {};

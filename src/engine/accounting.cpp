@@ -1,5 +1,6 @@
 // State changes that inputs and decisions share: grants and releases, time and service, ends.
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <vector>
 
@@ -48,8 +49,46 @@ void Engine::settle(UserId user) {
 }
 
 std::int64_t Engine::share_of(const Account& account) const {
-  return std::max(parts_per_billion(account.gpus.raw(), state_.cluster.gpu_count().raw()),
-                  parts_per_billion(account.charges.raw(), state_.cluster.total_vram().raw()));
+  return std::max(parts_per_billion(account.worth.gpus, state_.worth.gpus),
+                  parts_per_billion(account.worth.memory.raw(), state_.worth.memory.raw()));
+}
+
+/// Of what is in force, and what users hold by it.
+void Engine::value_gpus() {
+  const GpuValues& values = state_.settings.gpu_values;
+  state_.gpu_values.clear();
+  for (const std::string& type : state_.cluster.type_names()) {
+    const auto known = values.find(type);
+    state_.gpu_values.push_back(known == values.end() ? kUsualValue : known->second);
+  }
+  state_.worth = {};
+  for (const GpuId gpu : state_.cluster.gpu_ids()) {
+    state_.worth.add(worth_of(gpu, state_.cluster.gpu(gpu).capacity));
+  }
+  for (auto& [user, account] : state_.accounts) account.worth = {};
+  for (const JobId id : state_.running) {
+    const Job& job = state_.jobs.at(id);
+    const auto account = state_.accounts.find(job.spec.user);
+    if (account == state_.accounts.end()) continue;  // which check() finds
+    for (const Share& share : job.grant.shares) {
+      account->second.worth.add(worth_of(share.gpu, share.charge));
+    }
+  }
+}
+
+Worth Engine::worth_of(GpuId gpu, Bytes charge) const {
+  const std::int64_t value = ClusterView(state_, now_).value_of(gpu);
+  const Wide memory = Wide{charge.raw()} * value / kUsualValue;
+  return {.gpus = value, .memory = Bytes(static_cast<std::int64_t>(memory))};
+}
+
+void Engine::count(Account& account, const Grant& grant, int sign) const {
+  account.gpus += grant.gpus() * sign;
+  account.jobs += sign;
+  for (const Share& share : grant.shares) {
+    account.charges += share.charge * sign;
+    account.worth.add(worth_of(share.gpu, share.charge), sign);
+  }
 }
 
 void Engine::weigh(UserId user) {
@@ -59,10 +98,7 @@ void Engine::weigh(UserId user) {
 
 void Engine::hold(const Job& job, int sign) {
   settle(job.spec.user);
-  Account& account = state_.accounts[job.spec.user];
-  account.gpus += job.grant.gpus() * sign;
-  account.jobs += sign;
-  for (const Share& share : job.grant.shares) account.charges += share.charge * sign;
+  count(state_.accounts[job.spec.user], job.grant, sign);
   weigh(job.spec.user);
 }
 
@@ -119,10 +155,24 @@ bool Engine::grant(Job& job, const Start& start) {
   job.grant.share = start.share;
   job.lease = later(now_, start.term);
   job.rooted = 0;
+  job.bound = 0;
   if (state_.settings.suspends_in_place && is_kept(job))
     job.home = home_of(state_.cluster, job.grant);
+  if (state_.settings.suspends_on_type && is_kept(job)) bind(job);
   take_berth(job);
   return true;
+}
+
+/// A gang on several types goes on with its own GPUs, as which of them was which type matters.
+void Engine::bind(Job& job) {
+  if (state_.cluster.type_names().size() < 2) return;
+  GpuSet all = 0;
+  for (const Share& share : job.grant.shares) {
+    job.bound |= state_.cluster.type_bit(share.gpu);
+    all |= state_.cluster.gpu(share.gpu).self;
+  }
+  const bool are_all_known = std::popcount(all) == std::ssize(job.grant.shares);
+  if (std::popcount(job.bound) > 1 && are_all_known) job.rooted = all;
 }
 
 /// Requires: it has its grant and its lease, and both are written down nowhere yet.
@@ -182,13 +232,10 @@ void Engine::note_end(Job& job, Instant at) {
   Account& account = state_.accounts[job.spec.user];
   const Duration half_life = state_.settings.service_half_life;
   account.settle(std::max(account.as_of, *job.ended), half_life);
-  const Account with_it = account;
-  account.gpus -= job.grant.gpus();
-  for (const Share& share : job.grant.shares) account.charges -= share.charge;
+  count(account, job.grant, -1);
   weigh(job.spec.user);
   account.settle(now_, half_life);
-  account.gpus = with_it.gpus;
-  account.charges = with_it.charges;
+  count(account, job.grant, 1);
   weigh(job.spec.user);
 }
 
@@ -297,6 +344,7 @@ void Engine::wait_again(Job& job, JobState state) {
     job.ran_before = job.ran;
     job.home = {};
     job.rooted = 0;
+    job.bound = 0;
     job.in_host = Bytes(0);
   }
   job.migrating = false;

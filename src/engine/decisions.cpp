@@ -48,6 +48,9 @@ bool Engine::apply(const Migrate& migrate) {
   Job* const job = state_.jobs.find(migrate.job);
   if (job == nullptr || !is_well_formed(migrate.placement, *job)) return false;
   if (!is_running(job->state) || is_adopted(job->spec)) return false;
+  const GpuRequest accepted = ask_of(JobView(*job, now_)).request.gpu;
+  const auto goes_on = [&](GpuId gpu) { return accepts(accepted, state_.cluster.gpu(gpu)); };
+  if (!std::ranges::all_of(migrate.placement.gpus, goes_on)) return false;
   job->migrating = true;
   if (!is_kept(*job)) ++job->preemptions;  // it loses as much by a move
   stop(*job, PreemptHow::Suspend, StopFor::Migration);

@@ -8,6 +8,7 @@ Engine::Engine(Cluster cluster, const EngineOptions& options, std::unique_ptr<Po
     : state_(std::move(cluster), options.settings), policy_(std::move(policy)) {
   state_.seed = options.seed;
   state_.bounds = options.bounds;
+  value_gpus();
 }
 
 void Engine::begin(Instant now) {

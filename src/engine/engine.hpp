@@ -134,7 +134,7 @@ class Engine {
                                   Recall recall);
   void put_head(ByteWriter& out, std::span<const Hold> holds) const;
   void put_tail(ByteWriter& out, const CompanyRecord& company) const;
-  static void count_accounts_again(Frame& frame);
+  static void count_accounts_again(Frame& frame, const Cluster& cluster);
   static Expected<Engine> engine_of(Frame frame, std::unique_ptr<Policy> policy);
 
   void consult(Question question);
@@ -259,6 +259,12 @@ class Engine {
   void settle(UserId user);
   void weigh(UserId user);
   std::int64_t share_of(const Account& account) const;
+  /// To the types of its grant.
+  void bind(Job& job);
+  void value_gpus();
+  Worth worth_of(GpuId gpu, Bytes charge) const;
+  /// What a grant is of what its user holds.
+  void count(Account& account, const Grant& grant, int sign) const;
   void note_company(const Job& job);
   void note_history(const Job& job);
   void note_end(Job& job, Instant at);

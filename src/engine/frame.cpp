@@ -478,6 +478,7 @@ void move_to(Frame& frame, const Cluster& cluster) {
   for (Job& job : frame.jobs) {
     GpuTypes& types = job.spec.request.gpu.types;
     types = types_there(types, before, cluster);
+    job.bound = types_there(job.bound, before, cluster);
     if (why_impossible(job.id, job.spec.request, cluster)) job.state = JobState::Held;
     Request learned = job.spec.request;
     learned.gpu.vram = job.spec.vram_estimate;

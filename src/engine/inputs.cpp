@@ -317,9 +317,10 @@ void Engine::on(const Measured& measured) {
     const auto share = std::ranges::find(job->grant.shares, measured.gpu, &Share::gpu);
     if (share == job->grant.shares.end() || tenant.bytes <= share->charge) continue;
     settle(job->spec.user);
-    state_.accounts[job->spec.user].charges += tenant.bytes - share->charge;
+    count(state_.accounts[job->spec.user], job->grant, -1);
     state_.ledger.grow(state_.cluster, *share, tenant.bytes);
     share->charge = tenant.bytes;
+    count(state_.accounts[job->spec.user], job->grant, 1);
     weigh(job->spec.user);
     emit(EventKind::Changed, job->id);
   }
@@ -342,10 +343,11 @@ void Engine::on(const Shrunk& shrunk) {
   const auto share = std::ranges::find(job->grant.shares, shrunk.gpu, &Share::gpu);
   if (share == job->grant.shares.end() || shrunk.charge >= share->charge) return;
   settle(job->spec.user);
-  state_.accounts[job->spec.user].charges -= share->charge - shrunk.charge;
+  count(state_.accounts[job->spec.user], job->grant, -1);
   state_.ledger.grow(state_.cluster, *share, shrunk.charge);
   share->charge = shrunk.charge;
   share->granted = shrunk.charge;
+  count(state_.accounts[job->spec.user], job->grant, 1);
   weigh(job->spec.user);
   emit(EventKind::Changed, job->id);
 }
@@ -404,6 +406,8 @@ void Engine::on(const Configured& configured) {
   if (!is_sensible(configured.settings)) return;
   for (const auto& [user, account] : state_.accounts) settle(user);
   state_.settings = configured.settings;
+  value_gpus();
+  for (const auto& [user, account] : state_.accounts) weigh(user);
   state_.ledger.set_admission(state_.cluster, configured.settings.admission);
   for (const GpuId gpu : state_.cluster.gpu_ids()) watch_relief(gpu);
 }

@@ -148,6 +148,9 @@ bool is_sensible(const Settings& settings) {
   return admission.guard_floor >= Bytes(0) && admission.guard_floor <= limits::kMostMemory &&
          admission.guard_ppm >= 0 && admission.guard_ppm <= 1'000'000 &&
          settings.service_half_life > Duration::zero() &&
+         std::ranges::all_of(
+             settings.gpu_values,
+             [](const auto& entry) { return entry.second >= 1 && entry.second <= kMostValue; }) &&
          std::ranges::all_of(settings.user_limits, [](const auto& entry) {
            return entry.second.gpus >= GpuCount(0) && entry.second.jobs >= 0;
          });

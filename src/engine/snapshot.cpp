@@ -116,7 +116,7 @@ Expected<Salvaged> Engine::salvage(std::string_view bytes, std::unique_ptr<Polic
   auto frame = frame_in(bytes);
   if (!frame) return std::unexpected(frame.error());
   std::vector<PutAside> aside = put_bad_jobs_aside(*frame);
-  if (!aside.empty()) count_accounts_again(*frame);
+  if (!aside.empty()) count_accounts_again(*frame, cluster_of(frame->cluster));
   if (const auto fault = find_fault(*frame)) return disagree(*fault);
   if (auto done = policy->restore(Snapshot()); !done) return std::unexpected(done.error());
   auto engine = engine_of(std::move(*frame), std::move(policy));
@@ -124,22 +124,19 @@ Expected<Salvaged> Engine::salvage(std::string_view bytes, std::unique_ptr<Polic
   return Salvaged{.engine = std::move(*engine), .aside = std::move(aside)};
 }
 
-/// What users hold is what their jobs hold, once some are gone.
-void Engine::count_accounts_again(Frame& frame) {
+/// What users hold is what their jobs hold, once some are gone, or GPUs have come or gone.
+void Engine::count_accounts_again(Frame& frame, const Cluster& cluster) {
+  const Engine plain(cluster, {.settings = frame.settings, .bounds = {}}, nullptr);
   for (auto& [user, account] : frame.accounts) {
     account.settle(frame.now, frame.settings.service_half_life);
     account.gpus = GpuCount(0);
     account.charges = Bytes(0);
+    account.worth = {};
     account.jobs = 0;
   }
   for (const Job& job : frame.jobs) {
-    if (!holds_berth(job.state)) continue;
-    Account& account = frame.accounts[job.spec.user];
-    account.gpus += job.grant.gpus();
-    ++account.jobs;
-    for (const Share& share : job.grant.shares) account.charges += share.charge;
+    if (holds_berth(job.state)) plain.count(frame.accounts[job.spec.user], job.grant, 1);
   }
-  const Engine plain(cluster_of(frame.cluster), {}, nullptr);
   for (auto& [user, account] : frame.accounts) account.share_ppb = plain.share_of(account);
 }
 
@@ -159,11 +156,7 @@ Expected<Engine> Engine::with_nodes(const Cluster& cluster, std::unique_ptr<Poli
   frame->cluster = records_of(cluster);
   frame->gpus.resize(cluster.gpus().size());
   frame->nodes.resize(cluster.nodes().size(), 1);
-  const Engine larger(cluster, {}, nullptr);
-  for (auto& [user, account] : frame->accounts) {  // what a user holds is less of it
-    account.settle(frame->now, frame->settings.service_half_life);
-    account.share_ppb = larger.share_of(account);
-  }
+  count_accounts_again(*frame, cluster);  // what a user holds is less of it
   return engine_of(std::move(*frame), std::move(policy));
 }
 
@@ -171,11 +164,7 @@ Expected<Engine> Engine::moved_to(const Cluster& cluster, std::unique_ptr<Policy
   auto frame = frame_in(save());
   if (!frame) return std::unexpected(frame.error());
   move_to(*frame, cluster);
-  const Engine other(cluster, {}, nullptr);
-  for (auto& [user, account] : frame->accounts) {
-    account.settle(frame->now, frame->settings.service_half_life);
-    account.share_ppb = other.share_of(account);
-  }
+  count_accounts_again(*frame, cluster);
   if (const auto fault = find_fault(*frame)) return disagree(*fault);
   if (auto done = policy->restore(Snapshot()); !done) return std::unexpected(done.error());
   return engine_of(std::move(*frame), std::move(policy));
@@ -211,6 +200,7 @@ Expected<Engine> Engine::engine_of(Frame frame, std::unique_ptr<Policy> policy) 
     }
     engine.watch_time_limit(known);
   }
+  engine.value_gpus();
   for (const GpuId gpu : state.cluster.gpu_ids()) engine.watch_relief(gpu);
   for (auto& [gpu, drain] : frame.drains) engine.set_drain(gpu, std::move(drain));
   state.calendar = std::move(frame.calendar);
@@ -262,13 +252,8 @@ std::optional<std::string> Engine::check() const {
     }
     running.push_back(id);
     derived.put(state_.cluster, job.grant);
-    Account& account = held[job.spec.user];
-    account.gpus += job.grant.gpus();
-    ++account.jobs;
-    for (const Share& share : job.grant.shares) {
-      account.charges += share.charge;
-      tenants[share.gpu.value()].push_back(id);
-    }
+    count(held[job.spec.user], job.grant, 1);
+    for (const Share& share : job.grant.shares) tenants[share.gpu.value()].push_back(id);
     const GpuRequest& asked = job.spec.request.gpu;
     if (!broken && (job.barred & ~calendar_bits()) != 0) broken = name + " is barred by nothing";
     if (!broken && (job.grant.gpus() < asked.least() || job.grant.gpus() > asked.most())) {
@@ -291,7 +276,8 @@ std::optional<std::string> Engine::check() const {
     if (account.share_ppb != share_of(account)) {
       return "user " + std::to_string(user.value()) + ": the share is not that of the account";
     }
-    if (sum.gpus != account.gpus || sum.jobs != account.jobs || sum.charges != account.charges) {
+    if (sum.gpus != account.gpus || sum.jobs != account.jobs || sum.charges != account.charges ||
+        sum.worth != account.worth) {
       return "user " + std::to_string(user.value()) + ": the account is not the sum of its jobs";
     }
   }

@@ -23,6 +23,19 @@ Expected<NamedWeights> parse_weights(std::string_view text) {
                   "100000");
 }
 
+Expected<GpuValues> parse_gpu_values(std::string_view text) {
+  auto values =
+      parse_by_type<std::int64_t>(text, [](std::string_view number) -> std::optional<std::int64_t> {
+        const auto value = parse_weight(number);
+        return value && *value <= kMostValue ? std::optional(*value) : std::nullopt;
+      });
+  if (values && !values->contains("")) return std::move(*values);
+  return fail(ErrorCode::InvalidArgument,
+              "--gpu-values: '" + std::string(text) +
+                  "' is not speeds, nor TYPE=VALUE with commas, every type once, values from 0.001 "
+                  "to 1000");
+}
+
 Expected<NamedWeights> read_weights(std::string_view text, std::string_view file) {
   auto csv = trace::Csv::open(text, file, {.header = {"user", "weight"}});
   if (!csv) return std::unexpected(csv.error());

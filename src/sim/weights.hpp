@@ -1,4 +1,5 @@
-// The weights of users in a run, by their names in the trace, for policies that share by weight.
+// What users' shares go by in a run: their weights, by their names in the trace, and the values of
+// types of GPU.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/ids.hpp"
+#include "core/settings.hpp"
 #include "trace/trace.hpp"
 
 namespace berth::sim {
@@ -22,6 +24,9 @@ Expected<NamedWeights> parse_weights(std::string_view text);
 /// A CSV of two columns, names and weights; a first line that has no number there is a header.
 /// Errors: BadData naming file and line.
 Expected<NamedWeights> read_weights(std::string_view text, std::string_view file);
+
+/// `v100=1,k80=0.3`. Errors: InvalidArgument naming the text.
+Expected<GpuValues> parse_gpu_values(std::string_view text);
 
 struct Weights {
   std::map<UserId, std::int64_t> by_user;

@@ -149,6 +149,28 @@ TEST(Suspend, AJobGoesOnOnAnotherGpu) {
   rig.expect_complete(id);
 }
 
+/// The driver puts memory back on GPUs of the model that it came from alone.
+TEST(Suspend, AJobWaitsForAGpuOfItsModelBesideAFreeOneOfAnother) {
+  SuspendRig rig({.gpus = "2x24GiB,models=A100+RTX 3090"});
+  const int id = rig.submit_load();
+  const Json before = rig.job(id)["gpus"];
+  rig.suspend(id);
+  rig.wait_for(id, "suspended");
+  const int there =
+      rig.submit(test::kUntilGo, {{"vram_bytes", 20 * kGiB}, {"gpu_indices", before}});
+  rig.wait_for(there, "running");
+  rig.resume(id);
+  const Json why = rig.request("GET", test::path(id, "/why")).body;
+  EXPECT_THAT(why.value("reason", ""),
+              HasSubstr("the only GPU that it accepts has no room for it"));
+  EXPECT_EQ(why["must_end"], Json::array({there})) << why;
+  EXPECT_EQ(rig.job(id)["state"], "suspended");
+  EXPECT_EQ(rig.request("POST", test::path(there, "/cancel")).status, 200);
+  rig.wait_for(id, "running");
+  EXPECT_EQ(rig.job(id)["gpus"], before);
+  rig.expect_complete(id);
+}
+
 /// The second program takes the GPU that CUDA_VISIBLE_DEVICES has, which the job still has then.
 TEST(Suspend, AScriptGoesOnOnItsOwnGpuAndSoDoesItsNextProgram) {
   SuspendRig rig({.gpus = "2x24GiB"});

@@ -409,6 +409,68 @@ TEST_F(Suspension, FromAGpuThatFailsIsForAnother) {
   EXPECT_EQ(rig_.job(other).rooted, GpuSet{0});
 }
 
+// ---- On GPUs of several types ----------------------------------------------------------------
+
+class SuspensionOnTypes : public testing::Test {
+ protected:
+  /// GPUs 0 and 1 are of the one, 2 and 3 of the other.
+  static Cluster two_types() {
+    Cluster cluster;
+    cluster.add_switch();
+    for (const char* type : {"one", "other"}) {
+      cluster.add_node({.name = type, .gpus = 2, .vram = kVram + kVram, .type = type});
+    }
+    return cluster;
+  }
+  static Settings on_types() {
+    Settings settings;
+    settings.suspends_on_type = true;
+    return settings;
+  }
+  JobId suspended(JobSpec spec, std::initializer_list<std::uint32_t> gpus) {
+    const JobId id = rig_.run(spec, gpus);
+    rig_.decide({Preempt{.job = id}});
+    rig_.released(id);
+    return id;
+  }
+
+  Rig rig_{two_types(), on_types()};
+};
+
+TEST_F(SuspensionOnTypes, AJobGoesOnOnTheTypeThatItHad) {
+  const JobId id = suspended(shared(1, kVram), {0});
+  EXPECT_TRUE(rig_.resume(id, {2}).list.empty());
+  EXPECT_EQ(rig_.state(id), JobState::Suspended);
+  auto restored = Engine::restore(rig_.engine().save(), std::make_unique<test::Script>());
+  ASSERT_TRUE(restored) << restored.error().message;
+  EXPECT_EQ(restored->view().find(id)->bound, GpuTypes{1});
+  ASSERT_NE(only<Continue>(rig_.resume(id, {1})), nullptr);
+}
+
+TEST_F(SuspensionOnTypes, IsNotMovedToAnother) {
+  const JobId id = rig_.run(shared(1, kVram), {0});
+  EXPECT_TRUE(
+      rig_.decide({Migrate{.job = id, .placement = test::on(two_types(), {3})}}).list.empty());
+  EXPECT_EQ(rig_.state(id), JobState::Running);
+  EXPECT_FALSE(
+      rig_.decide({Migrate{.job = id, .placement = test::on(two_types(), {1})}}).list.empty());
+}
+
+TEST_F(SuspensionOnTypes, AGangOnBothGoesOnWithItsOwn) {
+  const JobId id = suspended(shared(2, kVram), {1, 2});
+  EXPECT_TRUE(rig_.resume(id, {0, 1}).list.empty());
+  EXPECT_TRUE(rig_.resume(id, {0, 3}).list.empty());
+  ASSERT_NE(only<Continue>(rig_.resume(id, {1, 2})), nullptr);
+}
+
+TEST_F(SuspensionOnTypes, OneThatBeginsAgainDoesSoAnywhere) {
+  const JobId id = rig_.run(shared(1, kVram), {0});
+  rig_.preempt(id, PreemptHow::Requeue);
+  rig_.released(id);
+  EXPECT_EQ(rig_.job(id).bound, GpuTypes{0});
+  ASSERT_NE(only<Launch>(rig_.start(id, {2})), nullptr);
+}
+
 TEST_F(Suspension, FromNothingIsForAny) {
   const JobId id = rig_.run(shared(1, kVram), {2});
   rig_.preempt(id, PreemptHow::Requeue);

@@ -64,6 +64,29 @@ class DrfExample : public testing::Test {
                  *make_policy("drf", "")};
 };
 
+/// B holds the GPU of value 3, A two of value 1: a third of A's share is still less than B's.
+TEST(DrfByValue, CountsGpusByWhatTheyAreWorth) {
+  Cluster cluster;
+  cluster.add_switch();
+  cluster.add_node({.name = "new", .gpus = 1, .vram = 18_GiB, .type = "new"});
+  cluster.add_node({.name = "old", .gpus = 3, .vram = 18_GiB, .type = "old"});
+  for (const bool by_value : {false, true}) {
+    Settings settings;
+    if (by_value) settings.gpu_values["new"] = 3000;
+    Engine engine(cluster, {.settings = settings, .bounds = {}}, *make_policy("drf", ""));
+    std::vector<Input> inputs;
+    for (const auto& [user, type] : {std::pair(kB, 0U), {kA, 1U}, {kA, 1U}, {kB, 1U}, {kA, 1U}}) {
+      JobSpec spec{.user = user};
+      spec.request.gpu = {.count = 1_gpus, .sharing = Sharing::Alone};
+      spec.request.gpu.types = cluster.type_bit(GpuId(type));
+      inputs.push_back(Submitted{.job = JobId(inputs.size() + 1), .spec = spec});
+    }
+    engine.step(kStart, inputs);
+    EXPECT_EQ(is_running(engine.view().find(JobId(4))->state), !by_value);
+    EXPECT_EQ(is_running(engine.view().find(JobId(5))->state), by_value);
+  }
+}
+
 TEST_F(DrfExample, StartsInTheOrderOfTable1) {
   std::vector<JobSpec> jobs(8, task(kB, 3, 1_GiB));
   jobs.insert(jobs.end(), 8, task(kA, 1, 4_GiB));

@@ -20,6 +20,18 @@ TEST(Weights, AreReadFromAList) {
   }
 }
 
+TEST(GpuValuesOfARun, AreReadFromAList) {
+  EXPECT_EQ(parse_gpu_values("v100=1,k80=0.3"), (GpuValues{{"v100", 1000}, {"k80", 300}}));
+  for (const char* bad : {"2", "v100", "v100=0", "v100=2000", "v100=1,v100=2"}) {
+    const auto values = parse_gpu_values(bad);
+    ASSERT_FALSE(values) << bad;
+    EXPECT_EQ(values.error().message,
+              "--gpu-values: '" + std::string(bad) +
+                  "' is not speeds, nor TYPE=VALUE with commas, every type once, values from 0.001 "
+                  "to 1000");
+  }
+}
+
 TEST(Weights, AreReadFromAFileWithAHeaderOrWithout) {
   const NamedWeights wanted{{"6214e9", 64'000}, {"7f04ca", 32'000}};
   EXPECT_EQ(read_weights("vc,node num\n6214e9,64\n7f04ca,32\n", "vc.csv"), wanted);

@@ -65,6 +65,23 @@ Expected<std::map<UserId, std::int64_t>> weights_of(const std::string& argument,
   return std::move(weights.by_user);
 }
 
+/// Once the speeds are known.
+Expected<void> value_gpus(const std::string& argument, const Cluster& cluster,
+                          sim::Options& options) {
+  GpuValues& values = options.settings.gpu_values;
+  if (argument.empty()) return {};
+  if (argument == "speeds") {
+    values = options.rates.speeds.type_values();
+    if (!values.empty()) return {};
+    return fail(ErrorCode::InvalidArgument,
+                "--gpu-values: speeds, and no table of --speeds has types of GPU");
+  }
+  auto given = sim::parse_gpu_values(argument);
+  if (!given) return std::unexpected(given.error());
+  values = std::move(*given);
+  return sim::check_types("--gpu-values", values, cluster);
+}
+
 Expected<std::vector<sim::VirtualCluster>> virtual_clusters_of(const ReplayArguments& arguments) {
   if (arguments.virtual_clusters.empty()) return {};
   if (arguments.predictions > 0 || !arguments.machine.power.empty()) {
@@ -208,6 +225,9 @@ ReplayOptions add_replay_options(CLI::App& verb, ReplayArguments& arguments) {
   verb.add_option("--weights", arguments.weights,
                   "Weights of users (queues, virtual clusters): alice=2,bob=0.5, or a CSV of names "
                   "and weights; every other user has weight 1.");
+  verb.add_option("--gpu-values", arguments.gpu_values,
+                  "What an hour on a GPU of a type counts in users' shares: v100=1,k80=0.3; or "
+                  "speeds: the mean speed on it in --speeds. A type that is not named counts 1.");
   verb.add_option("--virtual-clusters", arguments.virtual_clusters,
                   "Users with nodes and a scheduler of their own, such as virtual clusters: a "
                   "CSV of names and numbers of nodes.");
@@ -390,6 +410,9 @@ Expected<Replay> replay_of(Inputs inputs, const ReplayArguments& arguments, std:
                        .seed = seed,
                        .measured = *measured};
   if (auto done = read_machine(arguments.machine, inputs.trace, options); !done) {
+    return std::unexpected(done.error());
+  }
+  if (auto done = value_gpus(arguments.gpu_values, inputs.cluster, options); !done) {
     return std::unexpected(done.error());
   }
   const std::size_t kept_off =

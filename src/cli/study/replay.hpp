@@ -35,6 +35,7 @@ struct ReplayArguments {
   std::string place;  ///< Empty: each policy's default.
   std::string service;
   std::string weights;
+  std::string gpu_values;
   std::string half_life;  ///< Of past service; "": the usual one.
   std::string virtual_clusters;
   std::string admission = "guarantee";

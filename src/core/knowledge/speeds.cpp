@@ -70,6 +70,20 @@ Rate Speeds::fastest_type(const std::string& model) const {
   return fastest;
 }
 
+std::map<std::string, std::int64_t> Speeds::type_values() const {
+  std::map<std::string, Mean> by_type;
+  std::int64_t fastest = 1;
+  for (const auto& [name, row] : types_) {
+    for (const auto& [type, mean] : row) by_type[type].add(mean.rate());
+  }
+  for (const auto& [type, mean] : by_type) fastest = std::max(fastest, mean.rate().ppm());
+  std::map<std::string, std::int64_t> values;
+  for (const auto& [type, mean] : by_type) {
+    values[type] = std::max<std::int64_t>(1, mean.rate().ppm() * 1000 / fastest);
+  }
+  return values;
+}
+
 std::optional<Rate> Speeds::beside(const std::string& model, std::int64_t gpus,
                                    const std::string& other) const {
   return first_of(model, gpus, pairs_, [&](const auto& row) {

@@ -53,6 +53,8 @@ class Speeds {
   bool runs_on(const std::string& model, std::int64_t gpus, const std::string& type) const;
   std::optional<Rate> beside(const std::string& model, std::int64_t gpus,
                              const std::string& other) const;
+  /// The mean speed on each type for which it has figures, in thousandths of the fastest type.
+  std::map<std::string, std::int64_t> type_values() const;
   ModelFacts facts(const std::string& model) const;
   Rate unmeasured_spread() const { return unmeasured_spread_; }
   /// With `given` GPUs against that with `asked`: as measured; else fewer GPUs are as much slower

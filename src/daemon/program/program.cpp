@@ -181,6 +181,8 @@ Expected<Options> settle(const Flags& flags, const Surroundings& around, const P
     auto done = trace::read_speeds(*text, options.speeds, "v100", options.rules.speeds);
     if (!done) return std::unexpected(done.error());
   }
+  options.rules.settings.gpu_values =
+      options.gpu_values.value_or(options.rules.speeds.type_values());
   options.given = {.cuda = variable_if_there("CUDA_VISIBLE_DEVICES"),
                    .nvidia = variable_if_there("NVIDIA_VISIBLE_DEVICES"),
                    .order = variable("CUDA_DEVICE_ORDER")};

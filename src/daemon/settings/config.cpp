@@ -98,6 +98,19 @@ Expected<void> read_speeds(Options& options, const ConfigValue& value) {
   return value.into(options.speeds);
 }
 
+/// `"speeds"`, or values by type.
+Expected<void> read_gpu_values(Options& options, const ConfigValue& value) {
+  options.gpu_values.reset();
+  if (value.text() == "speeds") return {};
+  GpuValues& values = options.gpu_values.emplace();
+  const auto read = [&](const std::string& type, const ConfigValue& entry) -> Expected<void> {
+    if (auto done = entry.weight_into(values[type]); !done) return done;
+    if (values[type] <= kMostValue) return {};
+    return entry.refuse("must be a value from 0.001 to 1000");
+  };
+  return value.each_entry("must be \"speeds\", or a table of GPU types and values", read);
+}
+
 /// `"keep"`, or the profiles to cut.
 Expected<void> read_mig(Options& options, const ConfigValue& value) {
   constexpr std::size_t kMost = 7;
@@ -354,6 +367,11 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
     {"weights", "", kNow, kept_in<&Options::rules, &live::Rules::weights>,
      "weights of users, from 0.001 to 100000, as `{alice = 2, 1007 = 0.5}`; a user without one has "
      "weight 1"},
+    {"gpu_values", "", kNextStart, read_by<read_gpu_values, &Options::gpu_values>,
+     "what an hour on a GPU of each type counts in users' shares, from 0.001 to 1000, as `{A100 = "
+     "2, K80 = 0.3}`; a type without one counts 1. `\"speeds\"`: the mean speed of all models on "
+     "it "
+     "in the file `speeds`, against the fastest type. Limits count GPUs as before"},
     {"users", "", kNow, read_by<read_users, &Options::of_users>,
      "limits, weights and `share` of single users, as `{alice = {jobs = 8, weight = 2, share = "
      "\"now\"}}`; with `submit = false` they submit no jobs, and those that are there go on"},

@@ -100,6 +100,8 @@ struct Options {
   Duration suspend_patience = seconds(30);
   std::string shim;    ///< Path of berth-shim.
   std::string speeds;  ///< A file; what is in it is in `rules`.
+  /// Of types of GPU; nothing: what the speeds say. What they come to is in `rules`.
+  std::optional<GpuValues> gpu_values = GpuValues();
   std::vector<Rung> limits = {Rung::Driver, Rung::Watch};
   std::vector<std::string> mig_profiles;  ///< None: GPUs with MIG on are left as they are.
   std::string cgroup;  ///< A folder; "auto"; "none"; "": berthd's own where it is a service.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 
 #include "core/base/wide.hpp"
 #include "policy/policies.hpp"
@@ -16,8 +17,8 @@ constexpr About kDrf{
         "smallest dominant share is placed, which raises that share at once; then the smallest is "
         "looked for again. A job that fits may pass a user whose next job does not.",
     .reads =
-        "Grants (charges, compute, cores, host memory), accounts (weight), user, time of "
-        "submission. A user without running jobs has share 0 and goes first.",
+        "Grants (charges, compute, cores, host memory), accounts (weight), values of GPU types, "
+        "user, time of submission. A user without running jobs has share 0 and goes first.",
     .source = "Ghodsi et al., NSDI 2011, Algorithm 1.",
     .differs =
         "The algorithm stops when the next user's task does not fit; here other users' jobs may "
@@ -35,18 +36,21 @@ constexpr std::int64_t kWhole = 1'000'000'000'000;  ///< Parts of a resource.
 /// Of GPU memory, GPU compute, host cores and host memory; exact, so that sums never round.
 using Amounts = std::array<Wide, 4>;
 
-Amounts amounts_of(const Grant& grant) {
-  Wide memory = 0;
-  for (const Share& share : grant.shares) memory += share.charge.raw();
+Amounts amounts_of(const Grant& grant, const ClusterView& view) {
   const GpuMilli milli = grant.milli == GpuMilli(0) ? kWholeGpu : grant.milli;
-  return {memory, Wide{milli.raw()} * std::ssize(grant.shares), grant.cpu.raw(),
-          grant.memory.raw()};
+  Amounts held = {0, 0, grant.cpu.raw(), grant.memory.raw()};
+  for (const Share& share : grant.shares) {
+    const Wide value = view.value_of(share.gpu);
+    held[0] += value * share.charge.raw();
+    held[1] += value * milli.raw();
+  }
+  return held;
 }
 
-Amounts amounts_of(const Cluster& cluster) {
-  const GpuCount gpus = cluster.gpu_count();
-  Amounts all = {cluster.total_vram().raw(), Wide{kWholeGpu.raw()} * gpus.raw(), 0, 0};
-  for (const NodeSpec& node : cluster.nodes()) {
+Amounts amounts_of(const ClusterView& view) {
+  Amounts all = {Wide{view.worth().memory.raw()} * kUsualValue,
+                 Wide{view.worth().gpus} * kWholeGpu.raw(), 0, 0};
+  for (const NodeSpec& node : view.cluster().nodes()) {
     all[2] += node.cpu.raw();
     all[3] += node.host.raw();
   }
@@ -59,7 +63,8 @@ class Drf final : public Order {
 
   Decisions prepare(const ClusterView& view, std::span<const Event>) override {
     used_.clear();
-    all_ = amounts_of(view.cluster());
+    view_ = view;
+    all_ = amounts_of(view);
     for (const JobId id : view.running()) {
       const JobView job = view.job(id);
       add(job.user(), job.grant());
@@ -81,7 +86,7 @@ class Drf final : public Order {
 
  private:
   void add(UserId user, const Grant& grant) {
-    const Amounts more = amounts_of(grant);
+    const Amounts more = amounts_of(grant, *view_);
     Amounts& used = used_[user];
     for (std::size_t r = 0; r < used.size(); ++r) used[r] += more[r];
   }
@@ -98,6 +103,7 @@ class Drf final : public Order {
 
   std::map<UserId, Amounts> used_;  ///< By user with grants, in this pass.
   Amounts all_{};
+  std::optional<ClusterView> view_;  ///< Of this pass.
 };
 
 }  // namespace

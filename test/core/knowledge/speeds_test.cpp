@@ -43,6 +43,16 @@ TEST_F(Speed, IsFullWhereNothingIsKnown) {
   EXPECT_EQ(speed(id, {.gpus = 2, .nodes = 1, .type = 1}), kFullSpeed);
 }
 
+TEST(Speeds, AreWhatTypesAreWorth) {
+  Speeds speeds;
+  EXPECT_TRUE(speeds.type_values().empty());
+  speeds.add_type("vgg16", 1, "k80", Rate(200'000));
+  speeds.add_type("lstm", 1, "k80", Rate(400'000));
+  speeds.add_type("lstm", 1, "a100", Rate(1'500'000));
+  EXPECT_EQ(speeds.type_values(),
+            (std::map<std::string, std::int64_t>{{"a100", 1000}, {"k80", 200}}));
+}
+
 TEST_F(Speed, IsTheTablesFigure) {
   for (const auto& [count, step] : {std::pair(1, 100), {2, 60}, {4, 40}}) {
     state_.speeds.scaling().add("vgg16", count, 0, step);

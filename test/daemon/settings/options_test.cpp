@@ -170,6 +170,17 @@ TEST(Options, TheLadderEndsWithWatching) {
             "berth.toml:1:10: limits: must have driver and watch, or watch alone");
 }
 
+TEST(Options, GpuValuesAreOfTypesOrWhatSpeedsSay) {
+  EXPECT_EQ(read("[gpu_values]\nA100 = 2\nK80 = 0.3\n").gpu_values,
+            (GpuValues{{"A100", 2000}, {"K80", 300}}));
+  EXPECT_EQ(read("gpu_values = \"speeds\"").gpu_values, std::nullopt);
+  EXPECT_EQ(read("").gpu_values, GpuValues());
+  EXPECT_EQ(config_refusal("gpu_values.A100 = 1001"),
+            "berth.toml:1:19: gpu_values.A100: must be a value from 0.001 to 1000");
+  EXPECT_EQ(config_refusal("gpu_values = 3"),
+            "berth.toml:1:14: gpu_values: must be \"speeds\", or a table of GPU types and values");
+}
+
 TEST(Options, WeightsAreOfUsersByNameOrNumber) {
   const auto weights = read("[weights]\nroot = 2\n4711 = 0.25\n").rules.weights;
   EXPECT_EQ(weights, (std::map<UserId, std::int64_t>{{UserId(0), 2000}, {UserId(4711), 250}}));

@@ -137,8 +137,8 @@ TEST(Load, BadFlagsAndNoDriverAreTold) {
 TEST(Tool, CreatesShowsAndRefuses) {
   const test::Machine machine;
   const auto path = machine.folder() + "/two";
-  const auto made = run(
-      {EMU_TOOL, "create", "--gpus", "2x24GiB", "--model", "Test Card", "--context", "500M", path});
+  const auto made = run({EMU_TOOL, "create", "--gpus", "2x24GiB", "--models", "2xTest Card",
+                         "--context", "500M", path});
   EXPECT_EQ(made.code, 0) << made.output;
   EXPECT_EQ(made.output, machine.folder() + "/emu.env\n");
   const auto shown = run({EMU_TOOL, "show", path});

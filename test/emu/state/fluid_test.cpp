@@ -63,13 +63,22 @@ TEST(Fluid, ManySmallStepsEqualOneBigOne) {
 TEST(Fluid, InterferenceSlowsKernelsThatShareAndNoneThatIsAlone) {
   // 100 and 300 at 25 %: each at 1 / (2 x 1.25) until 250, then the longer alone for its other 200.
   const std::vector<std::uint64_t> finishes{300, 100};
-  EXPECT_EQ(real_time_of({}, finishes, 100, 25), 250U);
-  EXPECT_EQ(real_time_of({}, finishes, 300, 25), 450U);
-  EXPECT_EQ(advance({}, finishes, 1000, 25).busy_nanoseconds, 450U);
-  EXPECT_EQ(advance({}, finishes, 125, 25).virtual_nanoseconds, 50U);
+  EXPECT_EQ(real_time_of({}, finishes, 100, {25}), 250U);
+  EXPECT_EQ(real_time_of({}, finishes, 300, {25}), 450U);
+  EXPECT_EQ(advance({}, finishes, 1000, {25}).busy_nanoseconds, 450U);
+  EXPECT_EQ(advance({}, finishes, 125, {25}).virtual_nanoseconds, 50U);
   // Three at 10 %: 1 / (3 x 1.2).
-  EXPECT_EQ(real_time_of({}, std::vector<std::uint64_t>{1000, 1000, 1000}, 1000, 10), 3600U);
-  EXPECT_EQ(real_time_of({}, std::vector<std::uint64_t>{70}, 70, 500), 70U);
+  EXPECT_EQ(real_time_of({}, std::vector<std::uint64_t>{1000, 1000, 1000}, 1000, {10}), 3600U);
+  EXPECT_EQ(real_time_of({}, std::vector<std::uint64_t>{70}, 70, {500}), 70U);
+}
+
+TEST(Fluid, AnotherSpeedIsOfAllThatRuns) {
+  const std::vector<std::uint64_t> finishes{300, 100};
+  EXPECT_EQ(real_time_of({}, finishes, 300, {.speed_percent = 25}), 1600U);
+  EXPECT_EQ(real_time_of({}, finishes, 300, {.speed_percent = 200}), 200U);
+  EXPECT_EQ(real_time_of({}, finishes, 100, {.interference_percent = 25, .speed_percent = 50}),
+            500U);
+  EXPECT_EQ(advance({}, finishes, 400, {.speed_percent = 25}).virtual_nanoseconds, 50U);
 }
 
 TEST(Fluid, WithInterferenceACallLosesANanosecondAtMost) {
@@ -77,10 +86,10 @@ TEST(Fluid, WithInterferenceACallLosesANanosecondAtMost) {
   ClockReading small;
   std::uint64_t calls = 0;
   for (std::uint64_t now = 0; now < 300'000; now += 700, ++calls) {
-    small = advance(small, finishes, now, 7);
+    small = advance(small, finishes, now, {7});
     EXPECT_LE(small.real_nanoseconds, std::max<std::uint64_t>(now, 1));
   }
-  const auto big = advance({}, finishes, 299'600, 7);
+  const auto big = advance({}, finishes, 299'600, {7});
   EXPECT_LE(small.virtual_nanoseconds, big.virtual_nanoseconds);
   EXPECT_GE(small.virtual_nanoseconds + calls, big.virtual_nanoseconds);
 }

@@ -57,6 +57,19 @@ TEST(ParseMachine, KnowsGpusAndInterference) {
   }
 }
 
+TEST(Parse, ModelsOfEachGpu) {
+  const auto models = parse_machine("3x1G,models=H100+2xRTX 3090:45%,driver=570")->models;
+  EXPECT_EQ(models, (std::vector<GpuModel>{{.name = "H100"},
+                                           {.name = "RTX 3090", .speed_percent = 45},
+                                           {.name = "RTX 3090", .speed_percent = 45}}));
+  EXPECT_EQ(parse_models("xK80")->front().name, "xK80");
+  EXPECT_EQ(parse_models("2xA+").error(), "'' is not a name of 1 to 64 characters");
+  EXPECT_EQ(parse_models("A:0%").error(), "a speed of 0%, the least is 1%");
+  EXPECT_EQ(parse_models("A:fast").error(), "'fast' is not a whole percentage from 0% to 1000%");
+  EXPECT_EQ(parse_models("9xA+8xB").error(), "17 models, the most is 16");
+  EXPECT_FALSE(parse_models("0xA"));
+}
+
 TEST(ParseMachine, KnowsTheDriverAndWhetherMemoryIsTold) {
   EXPECT_EQ(parse_machine("1x1G")->driver, 580U);
   EXPECT_EQ(parse_machine("1x1G,driver=615,interference=2%")->driver, 615U);
@@ -65,7 +78,7 @@ TEST(ParseMachine, KnowsTheDriverAndWhetherMemoryIsTold) {
   EXPECT_EQ(parse_machine("1x1G,driver=1").error(), "driver: '1' is not a release from 450 to 999");
   EXPECT_EQ(parse_machine("1x1G,memory=").error(), "memory: '' is not shown or hidden");
   EXPECT_EQ(parse_machine("1x1G,drivers=615").error(),
-            "unknown option 'drivers'; valid options: interference, driver, memory, mig, "
+            "unknown option 'drivers'; valid options: interference, driver, memory, models, mig, "
             "links, accounting, energy, checkpoints");
 }
 
