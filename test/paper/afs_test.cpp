@@ -17,42 +17,20 @@
 #include <tuple>
 #include <vector>
 
+#include "paper/rows.hpp"
 #include "policy/registry.hpp"
 #include "policy/whole/sized.hpp"
 #include "sim/simulator.hpp"
 #include "support/paths.hpp"
-#include "trace/csv.hpp"
 #include "trace/formats.hpp"
-#include "trace/gzip.hpp"
 
 namespace berth::test {
 namespace {
 
 constexpr std::int64_t kGpus = 64;
 
-/// A file of the oracle, row by row.
-class AfsRows {
- public:
-  explicit AfsRows(const std::string& name) : text_(text_of(name)) {
-    auto csv = trace::Csv::open(text_, name);
-    EXPECT_TRUE(csv.has_value());
-    csv_ = std::move(*csv);
-  }
-  bool next() { return csv_->next().value_or(false); }
-  std::string text(const char* column) const {
-    return std::string(csv_->field(*csv_->column(column)));
-  }
-  double number(const char* column) const { return std::stod(text(column)); }
-  int whole(const char* column) const { return std::stoi(text(column)); }
-
- private:
-  static std::string text_of(const std::string& name) {
-    const std::string file = read_file(shared_dir() / "oracles" / "afs" / name);
-    return name.ends_with(".gz") ? *trace::unpacked(file, name) : file;
-  }
-  std::string text_;
-  std::optional<trace::Csv> csv_;
-};
+/// A file of the oracle.
+Rows afs_rows(const char* name) { return Rows(std::filesystem::path("oracles") / "afs" / name); }
 
 struct AfsModel {
   std::vector<double> seconds;  ///< An iteration takes on one GPU, two, ...
@@ -71,7 +49,7 @@ struct AfsOracle {
   std::vector<AfsJob> jobs;
 
   AfsOracle() {
-    for (AfsRows rows("speed.csv"); rows.next();) {
+    for (Rows rows = afs_rows("speed.csv"); rows.next();) {
       AfsModel& model = models[rows.text("model")];
       const std::string times = rows.text("us_per_iteration") + " ";
       for (std::size_t at = 0; at < times.size(); at = times.find(' ', at) + 1) {
@@ -80,7 +58,7 @@ struct AfsOracle {
         model.speeds.emplace_back(std::llround(speed * Rate::kWhole));
       }
     }
-    for (AfsRows rows("jobs_a.csv"); rows.next();) {
+    for (Rows rows = afs_rows("jobs_a.csv"); rows.next();) {
       jobs.push_back({.id = rows.whole("id"),
                       .arrival = rows.number("arrival"),
                       .model = rows.text("model"),
@@ -92,7 +70,7 @@ struct AfsOracle {
 /// When each job ended, as the oracle says.
 std::map<int, int> oracle_ends(const std::string& policy) {
   std::map<int, int> ends;
-  for (AfsRows rows("results_a.csv.gz"); rows.next();) {
+  for (Rows rows = afs_rows("results_a.csv.gz"); rows.next();) {
     if (rows.text("policy") == policy) ends[rows.whole("id")] = rows.whole("end");
   }
   return ends;
@@ -105,7 +83,7 @@ using Change = std::tuple<int, int, int>;
 
 std::vector<Change> oracle_changes(const std::string& policy) {
   std::vector<Change> changes;
-  for (AfsRows rows("changes_a.csv.gz"); rows.next();) {
+  for (Rows rows = afs_rows("changes_a.csv.gz"); rows.next();) {
     if (rows.text("policy") != policy) continue;
     changes.emplace_back(rows.whole("time"), rows.whole("id"), rows.whole("gpus"));
   }
