@@ -142,6 +142,9 @@ extern const About kTiresiasDlasGpuFixjump;
 std::unique_ptr<Policy> tiresias_gittins(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kTiresiasDlasGpuGittins;
 
+std::unique_ptr<Policy> pollux_tiresias(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kPolluxTiresias;
+
 // ---- Placements --------------------------------------------------------------------------------
 
 std::unique_ptr<Placer> count(const Keys&);

@@ -60,6 +60,7 @@ constexpr auto kPolicies = std::to_array<PolicyEntry>({
     {"tiresias/dlas-gpu", kTiresiasDlasGpu, tiresias_dlas_gpu, "count"},
     {"tiresias/dlas-gpu+fixjump", kTiresiasDlasGpuFixjump, tiresias_fixjump, "count"},
     {"tiresias/dlas-gpu-gittins", kTiresiasDlasGpuGittins, tiresias_gittins, "count"},
+    {"pollux/tiresias", kPolluxTiresias, pollux_tiresias, "most free"},
 });
 
 constexpr auto kPlacers = std::to_array<PlacerEntry>({

@@ -48,7 +48,8 @@ const std::map<std::string_view, std::string>& turns() {
       {"tiresias/dlas", ":thresholds=1"},
       {"tiresias/dlas-gpu", ":thresholds=1"},
       {"tiresias/dlas-gpu+fixjump", ":thresholds=1"},
-      {"tiresias/dlas-gpu-gittins", ":thresholds=1"}};
+      {"tiresias/dlas-gpu-gittins", ":thresholds=1"},
+      {"pollux/tiresias", ":round=1s:thresholds=1"}};
   return kTurns;
 }
 
