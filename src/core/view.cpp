@@ -75,7 +75,9 @@ Rate ClusterView::speed(const JobView& job, const Where& where) const {
   for (const JobId id : where.beside) {
     const Job* const other = find(id);
     if (id == job.id() || other == nullptr) continue;
-    const auto known = table.beside(spec.model, asked, other->spec.model);
+    const std::string& type = cluster().type_names()[where.type];
+    const auto known =
+        table.beside(spec.model, asked, Speeds::neighbour_on(other->spec.model, type));
     const Fingerprint what = company().of(job.id());
     rate = rate * known.value_or(Rate(company().rate_ppm(what, company().of(id))));
   }

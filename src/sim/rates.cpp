@@ -43,7 +43,7 @@ Pace Rates::of(std::size_t job, std::span<const GpuId> gpus, const Tenants& tena
   if (gpus.empty()) return {};
   Pace slowest{.rate = Rate(Rate::kMost)};
   for (const GpuId gpu : gpus) {
-    const Pace here = share(job, tenants.on(gpu));
+    const Pace here = share(job, gpu, tenants.on(gpu));
     const std::string& name = cluster_.type_names()[cluster_.gpu(gpu).type];
     const auto on_type = type(job, name);
     slowest.rate = std::min(slowest.rate, here.rate * on_type.value_or(kFullSpeed));
@@ -84,9 +84,9 @@ std::optional<Rate> Rates::type(std::size_t job, std::string_view name) const {
   return model_.speeds.on_type(asked.model, gpus_of(asked), std::string(name));
 }
 
-Pace Rates::share(std::size_t job, std::span<const std::size_t> tenants) const {
+Pace Rates::share(std::size_t job, GpuId gpu, std::span<const std::size_t> tenants) const {
   if (tenants.size() < 2) return {};
-  if (const auto known = measured(job, tenants)) return {.rate = *known, .shares = true};
+  if (const auto known = measured(job, gpu, tenants)) return {.rate = *known, .shares = true};
   Pace pace{.rate = ruled(job, tenants), .shares = true, .ruled = true};
   if (model_.share == ShareModel::Duty && model_.interference > 0) {
     pace.kernel_cost = kernel_cost_beside(duties_beside(job, tenants), model_.interference);
@@ -94,13 +94,16 @@ Pace Rates::share(std::size_t job, std::span<const std::size_t> tenants) const {
   return pace;
 }
 
-std::optional<Rate> Rates::measured(std::size_t job, std::span<const std::size_t> tenants) const {
+std::optional<Rate> Rates::measured(std::size_t job, GpuId gpu,
+                                    std::span<const std::size_t> tenants) const {
   if (!model_.speeds.has_pairs()) return std::nullopt;
   const trace::TraceJob& asked = trace_.jobs[job];
+  const std::string& type = cluster_.type_names()[cluster_.gpu(gpu).type];
   Rate rate;
   for (const std::size_t other : tenants) {
     if (other == job) continue;
-    const auto known = model_.speeds.beside(asked.model, gpus_of(asked), trace_.jobs[other].model);
+    const std::string neighbour = Speeds::neighbour_on(trace_.jobs[other].model, type);
+    const auto known = model_.speeds.beside(asked.model, gpus_of(asked), neighbour);
     if (!known) return std::nullopt;
     rate = rate * *known;
   }

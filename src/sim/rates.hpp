@@ -82,8 +82,9 @@ class Rates {
   /// Nothing if no table has a figure, so that a rule applies.
   std::optional<Rate> spread(std::size_t job, std::int64_t gpus, std::int64_t nodes) const;
   std::optional<Rate> type(std::size_t job, std::string_view name) const;
-  Pace share(std::size_t job, std::span<const std::size_t> tenants) const;
-  std::optional<Rate> measured(std::size_t job, std::span<const std::size_t> tenants) const;
+  Pace share(std::size_t job, GpuId gpu, std::span<const std::size_t> tenants) const;
+  std::optional<Rate> measured(std::size_t job, GpuId gpu,
+                               std::span<const std::size_t> tenants) const;
   Rate ruled(std::size_t job, std::span<const std::size_t> tenants) const;
   Rate by_sum(std::span<const std::size_t> tenants) const;
   std::vector<std::int64_t> duties_beside(std::size_t job,

@@ -104,16 +104,35 @@ double alone(const Json& all, const std::string& type, const std::string& job) {
   return stated(all, type, job).value_or(0);
 }
 
-void add_gavel_pairs(const GavelKey& self, const Json& entry, double solo, Speeds& into) {
+/// By the model of the other: how fast it is beside it; nothing where that is said to be zero.
+std::map<std::string, std::optional<Rate>> gavel_pairs(const GavelKey& self, const Json& entry,
+                                                       double solo) {
+  std::map<std::string, std::optional<Rate>> pairs;
   for (const auto& [name, pair] : entry.items()) {
     const auto other = gavel_key(name);
     if (!other || other->gpus != self.gpus || !pair.is_array() || pair.empty()) continue;
     const auto rate = pair[0].is_number() ? ratio(pair[0].get<double>(), solo) : std::nullopt;
-    if (rate) into.add_pair(self.model, self.gpus, other->model, at_most_full(*rate));
+    pairs[other->model] = rate ? std::optional(at_most_full(*rate)) : std::nullopt;
   }
+  return pairs;
 }
 
 constexpr std::string_view kSpread = "_unconsolidated";
+
+/// On the reference for all types, and on each other type for itself.
+void add_gavel_pairs(const Json& all, std::string_view reference, const std::string& name,
+                     Speeds& into) {
+  const GavelKey self = *gavel_key(name);
+  for (const auto& [type, jobs] : all.items()) {
+    const double solo = alone(all, type, name);
+    if (type.ends_with(kSpread) || !(solo > 0)) continue;
+    for (const auto& [other, rate] : gavel_pairs(self, jobs.at(name), solo)) {
+      const std::string there = Speeds::neighbour_on(other, type);
+      if (!rate) into.rule_out(self.model, self.gpus, there);
+      if (rate) into.add_pair(self.model, self.gpus, type == reference ? other : there, *rate);
+    }
+  }
+}
 
 /// Alone on each type of GPU, against the reference; where the throughput is 0 it does not run.
 void add_gavel_types(const Json& all, const std::string& name, double solo, const GavelKey& self,
@@ -144,7 +163,7 @@ Expected<void> read_gavel_speeds(const Json& all, std::string_view file, std::st
     if (const auto rate = ratio(spread, solo); rate && self->gpus > 1) {
       into.add_spread(self->model, self->gpus, 2, at_most_full(*rate));
     }
-    add_gavel_pairs(*self, entry, solo, into);
+    add_gavel_pairs(all, reference, name, into);
   }
   return {};
 }
@@ -317,13 +336,16 @@ void read_own_speed(Row& row, const OwnColumns& columns, Speeds& into) {
   const bool nodes = !row.is_missing(columns.nodes);
   const bool type = !row.is_missing(columns.type);
   const bool beside = !row.text(columns.beside).empty();
-  if ((nodes ? 1 : 0) + (type ? 1 : 0) + (beside ? 1 : 0) != 1) {
-    return row.refuse(*columns.speed, "a speed in a row that has one of nodes, type and beside");
+  if (nodes == (type || beside)) {
+    return row.refuse(*columns.speed,
+                      "a speed in a row that has nodes, type, beside, or type and beside");
   }
   if (nodes) into.add_spread(model, gpus, row.integer(*columns.nodes, 1, kMostNodes), rate);
-  if (type) into.add_type(model, gpus, std::string(row.text(columns.type)), rate);
-  const std::string other(row.text(columns.beside));
-  if (beside) into.add_pair(model, gpus, other == "*" ? "" : other, rate);
+  const std::string on(row.text(columns.type));
+  if (type && !beside) into.add_type(model, gpus, on, rate);
+  const std::string named(row.text(columns.beside));
+  const std::string other = named == "*" ? "" : named;
+  if (beside) into.add_pair(model, gpus, type ? Speeds::neighbour_on(other, on) : other, rate);
 }
 
 /// On so many GPUs, in whatever unit: only what one is against another counts.

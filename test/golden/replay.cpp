@@ -88,6 +88,7 @@ class Replay {
     return scenario_.jobs[static_cast<std::size_t>(id.value() - 1)];
   }
   Truth& truth(JobId id) { return truths_[static_cast<std::size_t>(id.value() - 1)]; }
+  const Truth& truth(JobId id) const { return truths_[static_cast<std::size_t>(id.value() - 1)]; }
 
   Instant next_event() {
     while (!ends_.empty() && truth(ends_.top().job).plan != ends_.top().plan) ends_.pop();
@@ -132,6 +133,7 @@ class Replay {
     for (const Decision& decision : effects.decisions) {
       std::visit([this](const auto& what) { note(what); }, decision);
     }
+    change_rates();
     if (const auto broken = engine_.check()) line("broken: " + *broken);
   }
 
@@ -165,14 +167,27 @@ class Replay {
   void begin(JobId id, Attempt attempt) {
     Truth& job = truth(id);
     job.attempt = attempt;
+    go_on(id);
+    inputs_.push_back(Started{id, attempt});
+  }
+  void go_on(JobId id) {
+    Truth& job = truth(id);
     job.since = now_;
     job.runs = true;
     job.rate = rate_of(id);
     const Wide left = (Wide{micros(job.left)} * Rate::kWhole + job.rate.ppm() - 1) / job.rate.ppm();
     ends_.push({now_ + Duration(static_cast<std::int64_t>(left)), id, ++job.plan});
-    inputs_.push_back(Started{id, attempt});
   }
-  /// On the type of the GPUs that it has, and with their number.
+  /// Of jobs beside which others began or stopped.
+  void change_rates() {
+    if (!scenario_.speeds.has_pairs()) return;
+    for (const JobId id : engine_.view().running()) {
+      if (!truth(id).runs || truth(id).rate == rate_of(id)) continue;
+      pause(truth(id));
+      go_on(id);
+    }
+  }
+  /// On the type of the GPUs that it has, with their number, beside those that run there.
   Rate rate_of(JobId id) const {
     const Job& job = *engine_.view().find(id);
     if (job.grant.shares.empty()) return kFullSpeed;
@@ -180,8 +195,14 @@ class Replay {
     const std::string& type = cluster.type_names()[cluster.gpu(job.grant.shares.front().gpu).type];
     const std::int64_t gpus = job.grant.gpus().raw();
     const std::int64_t asked = job.spec.request.gpu.count.raw();
-    return scenario_.speeds.on_type(job.spec.model, gpus, type).value_or(kFullSpeed) *
-           scenario_.speeds.scaled(job.spec.model, 0, asked, gpus);
+    Rate rate = scenario_.speeds.on_type(job.spec.model, gpus, type).value_or(kFullSpeed) *
+                scenario_.speeds.scaled(job.spec.model, 0, asked, gpus);
+    for (const JobId other : engine_.view().tenants_of(job.grant.shares.front().gpu)) {
+      if (other == id || !truth(other).runs) continue;
+      const std::string neighbour = Speeds::neighbour_on(this->job(other).spec.model, type);
+      rate = rate * scenario_.speeds.beside(job.spec.model, gpus, neighbour).value_or(kFullSpeed);
+    }
+    return rate;
   }
   void pause(Truth& job) {
     const Wide done = Wide{micros(now_ - job.since)} * job.rate.ppm() / Rate::kWhole;

@@ -106,7 +106,8 @@ class Reader {
         {"place", &Reader::read_place},     {"settings", &Reader::read_settings},
         {"job", &Reader::read_job},         {"at", &Reader::read_happening},
         {"until", &Reader::read_until},     {"service", &Reader::read_service},
-        {"speed", &Reader::read_speed},     {"scale", &Reader::read_scale}};
+        {"speed", &Reader::read_speed},     {"scale", &Reader::read_scale},
+        {"beside", &Reader::read_beside}};
     const auto found = methods.find(words[0]);
     if (found == methods.end()) return object(words[0], "starts no line");
     if (words.size() < 2) return object(words[0], "needs more words");
@@ -178,6 +179,13 @@ class Reader {
     if (words.size() != 4) return object(words[0], "needs a model, a type and a speed");
     const Rate rate(number(words[3]) * Rate::kWhole / 100);
     scenario_.speeds.add_type(std::string(words[1]), 0, std::string(words[2]), rate);
+  }
+  void read_beside(const Words& words) {
+    if (words.size() < 4 || words.size() > 5) return object(words[0], "needs two models, a speed");
+    const Rate rate(number(words[3]) * Rate::kWhole / 100);
+    std::string other(words[2]);
+    if (words.size() == 5) other = Speeds::neighbour_on(other, std::string(words[4]));
+    scenario_.speeds.add_pair(std::string(words[1]), 0, other, rate);
   }
   void read_scale(const Words& words) {
     constexpr std::int64_t kStepAtFullSpeed = 1'000'000'000;

@@ -99,6 +99,8 @@ TEST(Rates, AMeasuredPairGoesBeforeTheRule) {
             (Pace{.rate = Rate(500'000), .shares = true, .ruled = true}));
   tenants.add(2, gpus({0}));  // both pairs were measured: one slow-down on top of the other
   EXPECT_EQ(rates.of(0, gpus({0}), tenants).rate, Rate(400'000));
+  model.speeds.add_pair("x", 0, Speeds::neighbour_on("z", cluster.type_names()[0]), Rate(250'000));
+  EXPECT_EQ(rates.of(0, gpus({0}), tenants).rate, Rate(200'000)) << "measured on this type of GPU";
 }
 
 TEST(Rates, SpreadAndTypeSlowTheWholeGang) {

@@ -31,6 +31,7 @@ TEST(Speeds, BerthsOwn) {
       "bert,,,k80,,0.25,,,\n"
       "bert,,,,vgg,0.6,,,\n"
       "bert,,,,*,0.7,,,\n"
+      "bert,,,k80,vgg,0.2,,,\n"
       "bert,,,,,,0.95,5,62\n"
       ",,,,,,,10,\n");
   EXPECT_EQ(speeds.spread("bert", 8, 2), Rate(800'000));
@@ -41,6 +42,8 @@ TEST(Speeds, BerthsOwn) {
   EXPECT_FALSE(speeds.on_type("vgg", 3, "k80").has_value());
   EXPECT_EQ(speeds.beside("bert", 1, "vgg"), Rate(600'000));
   EXPECT_EQ(speeds.beside("bert", 1, "lm"), Rate(700'000));
+  EXPECT_EQ(speeds.beside("bert", 1, Speeds::neighbour_on("vgg", "k80")), Rate(200'000));
+  EXPECT_EQ(speeds.beside("bert", 1, Speeds::neighbour_on("lm", "k80")), Rate(700'000));
   EXPECT_FALSE(speeds.beside("vgg", 1, "bert").has_value());
   EXPECT_EQ(speeds.facts("bert").utilisation, Rate(950'000));
   EXPECT_EQ(speeds.facts("bert").start, seconds(5));
@@ -55,9 +58,11 @@ TEST(Speeds, ChronusAndGavel) {
   const Speeds gavel = speeds_of(R"json({"v100": {"('A (batch size 4)', 2)": {"null": 10.0,
       "('B', 2)": [4.0, 1.0], "('C', 2)": [0.0, 0.0], "('D', 2)": [10.5, 3]}},
     "v100_unconsolidated": {"('A (batch size 4)', 2)": {"null": 7.5}},
-    "k80": {"('A (batch size 4)', 2)": {"null": 2.5}}})json");
+    "k80": {"('A (batch size 4)', 2)": {"null": 2.5, "('B', 2)": [0.5, 1.0]}}})json");
   const std::string a = "A (batch size 4)";
   EXPECT_EQ(gavel.beside(a, 2, "B"), Rate(400'000));
+  EXPECT_EQ(gavel.beside(a, 2, Speeds::neighbour_on("B", "k80")), Rate(200'000));
+  EXPECT_EQ(gavel.beside(a, 2, Speeds::neighbour_on("B", "p100")), Rate(400'000));
   EXPECT_FALSE(gavel.beside(a, 2, "C").has_value());  // zeros are not measured
   EXPECT_EQ(gavel.beside(a, 2, "D"), kFullSpeed);     // noise
   EXPECT_EQ(gavel.spread(a, 2, 5), Rate(750'000));
@@ -94,8 +99,8 @@ TEST(Speeds, WhatIsWrongIsNamed) {
   EXPECT_EQ(refusal(R"json({"k80": {"('A', 1)": {"null": 1}}})json"),
             "f: no throughputs for GPU type 'v100'");
   EXPECT_EQ(refusal("model,nodes,type,speed\na,2,k80,0.5\n"),
-            "f:2: column 'speed': '0.5', expected a speed in a row that has one of nodes, type and "
-            "beside");
+            "f:2: column 'speed': '0.5', expected a speed in a row that has nodes, type, beside, "
+            "or type and beside");
   EXPECT_EQ(refusal("model,nodes,speed\na,2,0\n"),
             "f:2: column 'speed': '0', expected a speed above 0");
   EXPECT_NE(refusal("nodes,speed\n2,1\n"), "");

@@ -84,11 +84,28 @@ std::map<std::string, std::int64_t> Speeds::type_values() const {
   return values;
 }
 
+namespace {
+
+constexpr char kOnType = '\n';  ///< In no model's name, since names are words of lines.
+
+}  // namespace
+
+std::string Speeds::neighbour_on(const std::string& other, const std::string& type) {
+  return other + kOnType + type;
+}
+
 std::optional<Rate> Speeds::beside(const std::string& model, std::int64_t gpus,
                                    const std::string& other) const {
+  if (!runs_on(model, gpus, other)) return std::nullopt;
+  const std::size_t end = std::min(other.find(kOnType), other.size());
+  const std::string type = other.substr(end);  // with its mark, or nothing
+  const std::array<std::string, 4> names = {other, other.substr(0, end), type, ""};
   return first_of(model, gpus, pairs_, [&](const auto& row) {
-    const auto named = row.find(other);
-    return named == row.end() ? row.find("") : named;
+    auto found = row.end();
+    for (auto name = names.begin(); name != names.end() && found == row.end(); ++name) {
+      found = row.find(*name);
+    }
+    return found;
   });
 }
 

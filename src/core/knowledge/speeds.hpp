@@ -38,6 +38,10 @@ class Speeds {
   /// The model cannot run on that type, whatever other figures say.
   void rule_out(const std::string& model, std::int64_t gpus, const std::string& type);
   void add_pair(const std::string& model, std::int64_t gpus, const std::string& beside, Rate rate);
+  /// A neighbour on one type of GPU, as a name for add_pair() and beside(): what was measured there
+  /// overrides what was measured elsewhere, and rule_out() of such a name leaves no figure at all.
+  /// The speed counts against the model alone on the type.
+  static std::string neighbour_on(const std::string& other, const std::string& type);
   void add_utilisation(const std::string& model, Rate utilisation);
   void set_start(const std::string& model, Duration cost) { facts_[model].start = cost; }
   void set_restart(const std::string& model, Duration cost) { facts_[model].restart = cost; }

@@ -75,6 +75,9 @@ TEST_F(Speed, BesideOthersIsThePairsFigureElseWhatWasLearned) {
   const JobId lstm = add("lstm");
   const JobId unknown = add("");
   EXPECT_EQ(speed(id, {.gpus = 2, .beside = {id, lstm}}), Rate(600'000));
+  state_.speeds.add_pair("vgg16", 0, Speeds::neighbour_on("lstm", "k80"), Rate(250'000));
+  EXPECT_EQ(speed(id, {.gpus = 2, .type = 1, .beside = {lstm}}), Rate(250'000));
+  EXPECT_EQ(speed(id, {.gpus = 2, .beside = {lstm}}), Rate(600'000)) << "on other types";
   EXPECT_EQ(speed(id, {.gpus = 2, .beside = {unknown}}), kFullSpeed);
   state_.company.identify(id, Fingerprint(1));
   state_.company.identify(unknown, Fingerprint(2));
