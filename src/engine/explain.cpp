@@ -216,7 +216,10 @@ std::string gate_text(const Explanation& found, const ClusterView& view) {
     case GateWord::What::Turn:
       return "other jobs have their turns";
     case GateWord::What::Round:
-      return "other jobs have this round";
+      return found.gate.beside == JobId(0)
+                 ? "other jobs have this round"
+                 : "other jobs have this round; its share of the time is beside job " +
+                       std::to_string(found.gate.beside.value());
     case GateWord::What::Plan:
       return "it came after the plan of who gets which GPUs";
     case GateWord::What::Freed:

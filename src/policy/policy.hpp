@@ -46,7 +46,8 @@ struct GateWord {
   };
   What what = What::None;
   std::int32_t percent = 0;
-  GpuId gpu;  ///< Of the place that it is kept from: the one that keeps it longest.
+  GpuId gpu;                ///< Of the place that it is kept from: the one that keeps it longest.
+  JobId beside = JobId(0);  ///< With Round: that its plan has it share GPUs with; 0: none.
 
   bool operator==(const GateWord&) const = default;
 };

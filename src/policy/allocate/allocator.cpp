@@ -4,8 +4,12 @@
 
 namespace berth {
 
-Rate speed_on(const ClusterView& view, const JobView& job, std::uint8_t type) {
-  return view.speed(job, {.gpus = job.request().gpu.count.raw(), .nodes = 1, .type = type});
+Rate speed_on(const ClusterView& view, const JobView& job, std::uint8_t type,
+              std::span<const JobId> beside) {
+  return view.speed(job, {.gpus = job.request().gpu.count.raw(),
+                          .nodes = 1,
+                          .type = type,
+                          .beside = {beside.begin(), beside.end()}});
 }
 
 std::vector<TimeShare> Allocator::shares(std::span<const Option> options, const Answer& answer) {

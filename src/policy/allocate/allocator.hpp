@@ -1,4 +1,4 @@
-// Allocators: who is owed which part of the time on which type of GPU. Rounds (whole/rounds.hpp)
+// Allocators: who is owed, alone or together, which part of the time on which type of GPU. Rounds
 // make a policy of one.
 #pragma once
 
@@ -15,13 +15,13 @@
 
 namespace berth {
 
-/// A way to run a job in a round: on GPUs of one type.
+/// A way to run jobs in a round: together on GPUs of one type.
 struct Option {
-  JobId job;
+  Combination jobs;
   std::uint8_t type = 0;  ///< Of Cluster::type_names().
   bool operator==(const Option&) const = default;
 };
-inline auto members(Option& v) { return std::tie(v.job, v.type); }
+inline auto members(Option& v) { return std::tie(v.jobs, v.type); }
 
 /// What each option is owed, or a question whose answer says it.
 struct Proposal {
@@ -47,7 +47,9 @@ class Allocator {
   virtual Expected<void> restore(const Snapshot&) { return {}; }
 };
 
-/// The speed of a job on GPUs of one type, as many as it asks for and close together.
-Rate speed_on(const ClusterView& view, const JobView& job, std::uint8_t type);
+/// The speed of a job on GPUs of one type, as many as it asks for and close together, which it
+/// shares with these jobs; it may be one of them.
+Rate speed_on(const ClusterView& view, const JobView& job, std::uint8_t type,
+              std::span<const JobId> beside = {});
 
 }  // namespace berth

@@ -74,11 +74,11 @@ class Allox final : public Allocator {
     std::vector<const Rated*> choices;
     std::set<JobId> waiting;
     for (const Rated& rated : options.all()) {
-      const bool is_kept = memory_.kept.contains(rated.option.job);
+      const bool is_kept = memory_.kept.contains(rated.option.jobs.front());
       if (is_kept || options.gpus_asked(rated.job) > 1 || free[rated.option.type] == 0) continue;
-      if (waiting.size() == kMostMatched && !waiting.contains(rated.option.job)) break;
+      if (waiting.size() == kMostMatched && !waiting.contains(rated.option.jobs.front())) break;
       choices.push_back(&rated);
-      waiting.insert(rated.option.job);
+      waiting.insert(rated.option.jobs.front());
     }
     proposal.shares = kept_shares(proposal.options);
     if (choices.empty()) return proposal;
@@ -116,7 +116,7 @@ class Allox final : public Allocator {
   std::vector<TimeShare> kept_shares(std::span<const Option> options) const {
     std::vector<TimeShare> shares;
     for (const Option& option : options) {
-      const auto found = memory_.kept.find(option.job);
+      const auto found = memory_.kept.find(option.jobs.front());
       const bool is_own = found != memory_.kept.end() && found->second == option.type;
       shares.push_back({.part = is_own ? 1 : 0, .of = 1});
     }
@@ -131,7 +131,7 @@ class Allox final : public Allocator {
     std::map<std::size_t, Row> of_job;
     std::map<std::pair<std::uint8_t, std::size_t>, Row> of_place;
     for (const Rated* const rated : choices) {
-      const JobView job = view.job(rated->option.job);
+      const JobView job = view.job(rated->option.jobs.front());
       const Wide left = micros(work_left(job, plan));
       const auto time = static_cast<std::int64_t>(left * 1'000 / rated->speed.ppm());  // ms
       for (std::size_t place = 1; place <= places; ++place) {
@@ -163,7 +163,7 @@ class Allox final : public Allocator {
     std::map<std::uint8_t, std::map<std::uint32_t, std::vector<std::size_t>>> queues;
     for (const std::size_t i : order) {
       const auto& [option, from_end] = memory_.asked[i];
-      if (!placed.insert(option.job).second) continue;
+      if (!placed.insert(option.jobs.front()).second) continue;
       queues[option.type][from_end].push_back(i);
     }
     for (auto& [type, places] : queues) {
@@ -172,7 +172,7 @@ class Allox final : public Allocator {
         std::vector<std::size_t>& columns = place->second;
         std::ranges::sort(columns);  // by arrival
         for (std::size_t i = 0; i + longer < columns.size(); ++i) {
-          memory_.kept[memory_.asked[columns[i]].option.job] = type;
+          memory_.kept[memory_.asked[columns[i]].option.jobs.front()] = type;
         }
         longer = std::max(longer, columns.size());
       }

@@ -1,8 +1,11 @@
 #include "policy/allocate/options.hpp"
 
+#include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "core/base/wide.hpp"
+#include "policy/allocate/pairs.hpp"
 #include "policy/kit/seats.hpp"
 
 namespace berth {
@@ -23,7 +26,7 @@ bool can_run_on(const ClusterView& view, const JobView& job, std::uint8_t type) 
 
 }  // namespace
 
-Options::Options(const ClusterView& view, std::span<const JobId> jobs, Speed speed)
+Options::Options(const ClusterView& view, std::span<const JobId> jobs, Speed speed, Packing packing)
     : gpus_(count_gpus(view.cluster())) {
   for (const JobId id : jobs) {
     const JobView job = view.job(id);
@@ -31,17 +34,38 @@ Options::Options(const ClusterView& view, std::span<const JobId> jobs, Speed spe
     for (std::uint8_t type = 0; type < gpus_.size(); ++type) {
       const std::int64_t asked = asked_.back();
       if (asked == 0 || asked > gpus_[type] || !can_run_on(view, job, type)) continue;
-      all_.push_back({.option = {.job = id, .type = type},
+      all_.push_back({.option = {.jobs = {id}, .type = type},
                       .job = asked_.size() - 1,
                       .speed = speed == Speed::Alike ? kFullSpeed : speed_on(view, job, type)});
     }
     begin_.push_back(all_.size());
+  }
+  if (packing == Packing::Pairs) add_pairs(view, jobs.first(std::min(jobs.size(), kMostPaired)));
+}
+
+void Options::add_pairs(const ClusterView& view, std::span<const JobId> jobs) {
+  Pairs pairs(view, jobs);
+  for (std::size_t later = 0; later < jobs.size(); ++later) {
+    for (std::size_t earlier = 0; earlier < later; ++earlier) {
+      for (const Rated& late : of(later)) {
+        const std::uint8_t type = late.option.type;
+        const auto early = std::ranges::find(of(earlier), type,
+                                             [](const Rated& rated) { return rated.option.type; });
+        const auto its = pairs.beside(earlier, later, type);
+        const auto own = pairs.beside(later, earlier, type);
+        if (early == of(earlier).end() || !its || !own) continue;
+        together_.push_back({.option = {.jobs = pairs.both(earlier, later), .type = type},
+                             .jobs = {earlier, later},
+                             .speeds = {early->speed * *its, late.speed * *own}});
+      }
+    }
   }
 }
 
 std::vector<Option> Options::plain() const {
   std::vector<Option> plain;
   for (const Rated& rated : all_) plain.push_back(rated.option);
+  for (const RatedTogether& rated : together_) plain.push_back(rated.option);
   return plain;
 }
 
@@ -54,14 +78,21 @@ std::vector<Row> Options::rows() const {
   for (std::size_t type = 0; type < gpus_.size(); ++type) {
     of_types[type].most = gpus_[type] * Rate::kWhole;
   }
-  std::vector<Row> rows;
-  for (std::size_t job = 0; job < jobs(); ++job) {
-    Row all_time{.terms = {}, .most = Rate::kWhole};
-    for (const Rated& rated : of(job)) {
-      all_time.terms.push_back({column(rated), Rate::kWhole});
-      of_types[rated.option.type].terms.push_back({column(rated), asked_[job] * Rate::kWhole});
+  std::vector<Row> of_jobs(jobs(), Row{.terms = {}, .most = Rate::kWhole});
+  for (const Rated& rated : all_) {
+    of_jobs[rated.job].terms.push_back({column(rated), Rate::kWhole});
+    of_types[rated.option.type].terms.push_back({column(rated), asked_[rated.job] * Rate::kWhole});
+  }
+  for (const RatedTogether& rated : together_) {
+    for (const std::size_t job : rated.jobs) {
+      of_jobs[job].terms.push_back({column(rated), Rate::kWhole});
     }
-    if (!all_time.terms.empty()) rows.push_back(std::move(all_time));
+    const std::int64_t asked = asked_[rated.jobs.front()];
+    of_types[rated.option.type].terms.push_back({column(rated), asked * Rate::kWhole});
+  }
+  std::vector<Row> rows;
+  for (Row& row : of_jobs) {
+    if (!row.terms.empty()) rows.push_back(std::move(row));
   }
   for (Row& row : of_types) {
     if (!row.terms.empty()) rows.push_back(std::move(row));

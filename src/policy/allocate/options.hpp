@@ -14,21 +14,34 @@ namespace berth {
 /// Whether an allocator reads how fast jobs are on each type of GPU, or takes all types for alike.
 enum class Speed : std::uint8_t { Measured, Alike };
 
-/// An option with what the programs need of it.
+/// A job alone, with what the programs need of it.
 struct Rated {
   Option option;
   std::size_t job = 0;  ///< Its position in the list.
   Rate speed;
 };
 
+/// Jobs that share their GPUs.
+struct RatedTogether {
+  Option option;
+  std::vector<std::size_t> jobs;  ///< Their positions in the list.
+  std::vector<Rate> speeds;       ///< Of each of these.
+};
+
 /// The options of these jobs, by job and type: each type with enough GPUs that the request and the
-/// table of speeds allow. O(jobs x types).
+/// table of speeds allow. With pairs, also any two that can share GPUs of a type, of the first
+/// kMostPaired jobs: pairs grow with the square. O(jobs x types + pairs x types).
 class Options {
  public:
-  Options(const ClusterView& view, std::span<const JobId> jobs, Speed speed);
+  enum class Packing : std::uint8_t { Alone, Pairs };
+  static constexpr std::size_t kMostPaired = 128;
+  Options(const ClusterView& view, std::span<const JobId> jobs, Speed speed,
+          Packing packing = Packing::Alone);
 
+  /// Those of jobs alone, whose columns come first.
   const std::vector<Rated>& all() const { return all_; }
-  /// Those of the job at this position.
+  const std::vector<RatedTogether>& together() const { return together_; }
+  /// Those of the job at this position alone.
   std::span<const Rated> of(std::size_t job) const {
     return std::span(all_).subspan(begin_[job], begin_[job + 1] - begin_[job]);
   }
@@ -36,7 +49,12 @@ class Options {
   std::uint32_t column(const Rated& rated) const {
     return static_cast<std::uint32_t>(&rated - all_.data());
   }
-  std::uint32_t columns() const { return static_cast<std::uint32_t>(all_.size()); }
+  std::uint32_t column(const RatedTogether& rated) const {
+    return static_cast<std::uint32_t>(all_.size() + (&rated - together_.data()));
+  }
+  std::uint32_t columns() const {
+    return static_cast<std::uint32_t>(all_.size() + together_.size());
+  }
   std::vector<Option> plain() const;
 
   /// A job runs at most all the time, and a type has so many GPUs: within these, shares can be
@@ -51,7 +69,10 @@ class Options {
   std::int64_t even_speed(std::size_t job) const;
 
  private:
+  void add_pairs(const ClusterView& view, std::span<const JobId> jobs);
+
   std::vector<Rated> all_;
+  std::vector<RatedTogether> together_;
   std::vector<std::size_t> begin_{0};
   std::vector<std::int64_t> asked_;
   std::vector<std::int64_t> gpus_;

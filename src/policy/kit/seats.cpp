@@ -13,6 +13,28 @@ std::optional<Ask> on_type(Ask ask, std::size_t type) {
   return ask;
 }
 
+std::optional<Ask> together(std::span<const Ask> asks) {
+  Ask all = asks.front();
+  GpuRequest& gpu = all.request.gpu;
+  for (const Ask& ask : asks.subspan(1)) {
+    const GpuRequest& its = ask.request.gpu;
+    const GpuTypes types =
+        gpu.types == 0 || its.types == 0 ? gpu.types | its.types : gpu.types & its.types;
+    const bool any_type = gpu.types == 0 && its.types == 0;
+    if (all.alone() || ask.alone() || gpu.count != its.count || (types == 0 && !any_type)) {
+      return std::nullopt;
+    }
+    gpu.types = types;
+    gpu.vram += its.vram;
+    gpu.milli += its.milli;
+    gpu.processes += its.processes;
+    all.request.cpu += ask.request.cpu;
+    all.request.host += ask.request.host;
+    all.barred |= ask.barred;
+  }
+  return all;
+}
+
 void clear(Trial& trial, const ClusterView& view) {
   for (const JobId id : view.running()) trial.take(view.find(id)->grant);
 }
@@ -32,23 +54,54 @@ Placed OneTypePlacer::place(const Ask& ask, JobId job, const Trial& trial) const
   return placed;
 }
 
-bool Seating::seat(JobId job, const Ask& ask) {
-  if (!tally_.allows(job, ask.gpus())) return false;
-  auto place = filler_.place(ask, job);
-  if (place) add({.job = job, .ask = ask, .place = std::move(*place)});
-  return place.has_value();
+bool Seating::seat(std::span<const JobId> jobs, const Ask& ask) {
+  Tally tally = tally_;
+  for (const JobId job : jobs) {
+    if (!tally.allows(job, ask.gpus())) return false;
+    tally.take(job, ask.gpus());
+  }
+  auto place = filler_.place(ask, jobs.front());
+  if (!place) return false;
+  if (jobs.size() == 1) {
+    put(jobs.front(), ask, *place);
+  } else if (!share(jobs, ask, *place)) {
+    return false;
+  }
+  seats_.push_back({.jobs = {jobs.begin(), jobs.end()}, .ask = ask, .place = std::move(*place)});
+  return true;
 }
 
-bool Seating::keep(JobId job, const Ask& ask) {
-  const Job& known = *view_.find(job);
-  if (!is_running(known.state)) return false;
-  return hold(job, ask, placement_of(known.grant));
+bool Seating::keep(std::span<const JobId> jobs, const Ask& ask) {
+  const Job& first = *view_.find(jobs.front());
+  const Placement place = placement_of(first.grant);
+  const bool are_there = std::ranges::all_of(jobs, [&](JobId id) {
+    const Job& job = *view_.find(id);
+    return is_running(job.state) && placement_of(job.grant) == place;
+  });
+  if (!are_there) return false;
+  if (jobs.size() == 1) return hold(jobs.front(), ask, place);
+  if (!share(jobs, ask, place)) return false;
+  seats_.push_back({.jobs = {jobs.begin(), jobs.end()}, .ask = ask, .place = place});
+  return true;
+}
+
+/// One after the other there; none if one does not fit.
+bool Seating::share(std::span<const JobId> jobs, const Ask& ask, const Placement& place) {
+  const Trial::Mark before = trial_.mark();
+  for (const JobId id : jobs) {
+    Ask own = ask_of(view_.job(id));
+    own.request.gpu.types = ask.request.gpu.types;
+    if (trial_.look(place, own, id) != Why::Fits) return trial_.rollback(before), false;
+    trial_.put(own, place);
+  }
+  for (const JobId id : jobs) tally_.take(id, ask.gpus());
+  return true;
 }
 
 bool Seating::hold(JobId job, Ask ask, Placement place) {
   if (!occupy(job, ask, place)) return false;
   ask.request.gpu.count = GpuCount(std::ssize(place.gpus));
-  seats_.push_back({.job = job, .ask = std::move(ask), .place = std::move(place)});
+  seats_.push_back({.jobs = {job}, .ask = std::move(ask), .place = std::move(place)});
   return true;
 }
 
@@ -67,7 +120,8 @@ bool Seating::stay(JobId job) {
   if (!is_running(known.state)) return false;
   trial_.put(known.grant);
   tally_.take(job, known.grant.gpus());
-  seats_.push_back({.job = job, .ask = ask_of(view_.job(job)), .place = placement_of(known.grant)});
+  seats_.push_back(
+      {.jobs = {job}, .ask = ask_of(view_.job(job)), .place = placement_of(known.grant)});
   return true;
 }
 
@@ -90,19 +144,14 @@ void Seating::put(JobId job, const Ask& ask, const Placement& place) {
   tally_.take(job, ask.gpus());
 }
 
-void Seating::add(Seat seat) {
-  put(seat.job, seat.ask, seat.place);
-  seats_.push_back(std::move(seat));
-}
-
 std::vector<Seat> with_fewest_moves(std::vector<Seat> seats, Seating again) {
   std::ranges::stable_sort(seats, std::greater(), [](const Seat& seat) { return seat.ask.gpus(); });
   std::vector<const Seat*> moving;
   for (const Seat& seat : seats) {
-    if (!again.keep(seat.job, seat.ask)) moving.push_back(&seat);
+    if (!again.keep(seat.jobs, seat.ask)) moving.push_back(&seat);
   }
   for (const Seat* seat : moving) {
-    if (!again.seat(seat->job, seat->ask)) return seats;
+    if (!again.seat(seat->jobs, seat->ask)) return seats;
   }
   return again.take();
 }

@@ -1,4 +1,5 @@
-// Seats: places for the jobs of a round, each on one type of GPU, as if no job ran now.
+// Seats: places for the jobs of a round, each on one type of GPU, as if no job ran now. Jobs that
+// share all their GPUs have one seat together.
 #pragma once
 
 #include <algorithm>
@@ -18,6 +19,11 @@ namespace berth {
 /// The ask on one type of GPU; nothing if it rules that type out.
 std::optional<Ask> on_type(Ask ask, std::size_t type);
 
+/// What these asks come to on GPUs that they share; nothing if they cannot: one is to be alone, or
+/// they differ in number or types of GPUs. Requires: one at least. Whether GPUs have the memory is
+/// for admission to say.
+std::optional<Ask> together(std::span<const Ask> asks);
+
 /// Places a job on the first type that has a place for it. Requires: `placer` outlives this.
 class OneTypePlacer final : public Placer {
  public:
@@ -35,8 +41,8 @@ void clear(Trial& trial, const ClusterView& view);
 bool exists(const Placement& place, const Cluster& cluster);
 
 struct Seat {
-  JobId job;
-  Ask ask;  ///< Of one type of GPU.
+  std::vector<JobId> jobs;
+  Ask ask;  ///< Of all of them, on one type of GPU.
   Placement place;
 };
 
@@ -48,14 +54,17 @@ class Seating {
       : view_(view), filler_(placer, trial), trial_(trial), tally_(view, Tally::From::Nothing) {}
 
   /// At the placer's choice. Returns: whether there is a place and the user may have it.
-  bool seat(JobId job, const Ask& ask);
+  bool seat(JobId job, const Ask& ask) { return seat(std::span(&job, 1), ask); }
+  /// The same for jobs that share their GPUs: all of them, or none. `ask` is what they come to.
+  bool seat(std::span<const JobId> jobs, const Ask& ask);
   /// At this place, with as many GPUs as it has. Returns: whether it is free and the user may have
   /// it.
   bool hold(JobId job, Ask ask, Placement place);
   /// The same, but take() does not tell of it.
   bool occupy(JobId job, Ask ask, const Placement& place);
-  /// Where the job runs now. Returns: whether it runs and that place is still free.
-  bool keep(JobId job, const Ask& ask);
+  /// Where the jobs run together now. Returns: whether they do and that place is still free.
+  bool keep(JobId job, const Ask& ask) { return keep(std::span(&job, 1), ask); }
+  bool keep(std::span<const JobId> jobs, const Ask& ask);
   /// The same, though that place may take no job any more. Returns: whether it runs.
   bool stay(JobId job);
   /// Those of these jobs that must not give way keep their places. Returns: them.
@@ -68,7 +77,7 @@ class Seating {
   std::vector<Seat> take() { return std::move(seats_); }
 
  private:
-  void add(Seat seat);
+  bool share(std::span<const JobId> jobs, const Ask& ask, const Placement& place);
   void put(JobId job, const Ask& ask, const Placement& place);
 
   const ClusterView& view_;

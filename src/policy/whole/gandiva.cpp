@@ -170,7 +170,7 @@ class Gandiva final : public Policy {
 
   static SeatOf by_job(std::vector<Seat> seats) {
     SeatOf by_job;
-    for (Seat& seat : seats) by_job[seat.job] = std::move(seat.place);
+    for (Seat& seat : seats) by_job[seat.jobs.front()] = std::move(seat.place);
     return by_job;
   }
 
@@ -275,7 +275,7 @@ class Gandiva final : public Policy {
       return has_just_stopped(*view.find(id), view.now()) || seating.keep(id, ask_of(view.job(id)));
     });
     for (const JobId id : without) take_seat(id);
-    for (Seat& seat : seating.take()) set_seat(seat.job, std::move(seat.place));
+    for (Seat& seat : seating.take()) set_seat(seat.jobs.front(), std::move(seat.place));
   }
 
   void seat_more(const ClusterView& view) {

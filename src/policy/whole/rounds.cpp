@@ -18,7 +18,7 @@ namespace berth {
 
 inline auto members(TimeShare& v) { return std::tie(v.part, v.of); }
 inline auto members(TimePlan::OnType& v) { return std::tie(v.owed, v.ran, v.lacking); }
-inline auto members(TimePlan::Standing& v) { return std::tie(v.planned, v.types, v.worked); }
+inline auto members(TimePlan::Standing& v) { return std::tie(v.planned, v.beside, v.worked); }
 inline auto members(TimePlan::Memory& v) { return std::tie(v.made_at, v.jobs, v.standings); }
 
 namespace {
@@ -26,9 +26,10 @@ namespace {
 /// A job of the round.
 struct Seated {
   Placement place;
+  Combination jobs;        ///< Those that share it, this one among them.
   Duration ran_before{0};  ///< Its run time when the round began.
 };
-inline auto members(Seated& v) { return std::tie(v.place, v.ran_before); }
+inline auto members(Seated& v) { return std::tie(v.place, v.jobs, v.ran_before); }
 
 /// What was asked of the solver.
 struct Asked {
@@ -54,9 +55,12 @@ inline auto members(RoundsMemory& v) {
 
 bool is_sane(const RoundsMemory& memory) {
   const auto is_seated = [](const auto& entry) {
-    const auto& gpus = entry.second.place.gpus;
-    const bool ascend = std::ranges::adjacent_find(gpus, std::greater_equal()) == gpus.end();
-    return ascend && entry.second.ran_before >= Duration::zero();
+    const auto& [id, seated] = entry;
+    const auto ascend = [](const auto& ids) {
+      return std::ranges::adjacent_find(ids, std::greater_equal()) == ids.end();
+    };
+    return ascend(seated.place.gpus) && ascend(seated.jobs) &&
+           std::ranges::binary_search(seated.jobs, id) && seated.ran_before >= Duration::zero();
   };
   return memory.round_end >= kStart && is_sane(memory.plan) &&
          std::ranges::all_of(memory.round, is_seated);
@@ -108,7 +112,10 @@ class Rounds final : public Policy {
     if (round_.contains(job)) return waits_its_turn(job, view, What::Freed);
     const bool is_planned =
         rules_.newcomers == RoundRules::Newcomers::AreUnowed || !plan_.knows(job) || plan_.has(job);
-    return waits_its_turn(job, view, is_planned ? What::Round : What::Plan);
+    Refused refused = waits_its_turn(job, view, is_planned ? What::Round : What::Plan);
+    const auto others = plan_.mostly_beside(job);
+    if (is_planned && !others.empty()) refused.refusal.gate.beside = others.front();
+    return refused;
   }
 
   Snapshot save() const override {
@@ -200,19 +207,26 @@ class Rounds final : public Policy {
   void make_plan(const ClusterView& view, std::span<const JobId> jobs,
                  std::span<const Option> options, std::span<const TimeShare> shares) {
     const std::size_t types = view.cluster().type_names().size();
-    std::map<JobId, std::vector<TimeShare>> owed;
+    TimePlan::Owed owed;
     for (const JobId id : jobs) {
-      if (plan_.knows(id)) owed[id].resize(types);
+      if (plan_.knows(id)) owed[id][{}].resize(types);
     }
     for (std::size_t i = 0; i < options.size(); ++i) {
-      const auto found = owed.find(options[i].job);
-      if (found != owed.end()) found->second[options[i].type] = shares[i];
+      const auto& [together, type] = options[i];
+      const auto is_there = [&](JobId id) { return owed.contains(id); };
+      if (!std::ranges::all_of(together, is_there)) continue;
+      const auto last = std::prev(together.end());
+      auto& by_type = owed[*last][{together.begin(), last}];
+      by_type.resize(types);
+      by_type[type] = shares[i];
     }
     plan_.make(view.now(), owed);
   }
 
-  /// Counts what the jobs of the round received of it since it was counted last.
+  /// Counts what the jobs of the round received of it since it was counted last; a combination
+  /// received what the job did that ran longest.
   void book(const ClusterView& view) {
+    std::map<JobId, Duration> ran_of;
     for (auto& [id, seated] : round_) {
       const Job* const job = view.find(id);
       if (job == nullptr || seated.place.gpus.empty()) continue;
@@ -220,7 +234,12 @@ class Rounds final : public Policy {
       const std::uint8_t type = view.cluster().gpu(seated.place.gpus.front()).type;
       // A job may turn out to have ended before the round did.
       const Duration ran = known.ran() - std::exchange(seated.ran_before, known.ran());
-      plan_.add(id, type, std::max(Duration::zero(), ran), speed_on(view, known, type));
+      ran_of[id] = std::max(Duration::zero(), ran);
+      plan_.add_work(id, ran_of[id], speed_on(view, known, type, seated.jobs));
+      if (id != seated.jobs.back()) continue;
+      Duration longest{0};
+      for (const JobId other : seated.jobs) longest = std::max(longest, ran_of[other]);
+      plan_.add(seated.jobs, type, longest);
     }
   }
 
@@ -234,8 +253,10 @@ class Rounds final : public Policy {
     trial.rollback(empty);
     seats = with_fewest_moves(std::move(seats), Seating(view, *placer_, trial));
     round_.clear();
-    for (Seat& seat : seats) {
-      round_[seat.job] = {.place = std::move(seat.place), .ran_before = view.job(seat.job).ran()};
+    for (const Seat& seat : seats) {
+      for (const JobId id : seat.jobs) {
+        round_[id] = {.place = seat.place, .jobs = seat.jobs, .ran_before = view.job(id).ran()};
+      }
     }
     round_end_ = later(view.now(), rules_.round);
   }
@@ -255,24 +276,59 @@ class Rounds final : public Policy {
         (waits ? unplanned : left).push_back(id);
       }
     }
+    std::vector<JobId> present = left;
+    std::ranges::sort(present);
+    std::set<JobId> seated;
+    const auto is_seated = [&](JobId id) { return seated.contains(id); };
     for (const std::size_t type : types_in(rules_.types, view)) {
       const TimePlan::Ranking by{.half = rules_.round / 2, .unowed = rules_.unowed};
-      for (const std::size_t i : plan_.by_claim(left, type, by)) {
-        const auto ask = on_type(ask_of(view.job(left[i])), type);
-        if (ask && seating.seat(left[i], *ask)) left[i] = JobId();
+      for (const auto& [last, others] : plan_.by_claim(left, type, by)) {
+        const auto may_sit = [&](JobId id) {
+          return std::ranges::binary_search(present, id) && !is_seated(id);
+        };
+        if (is_seated(left[last]) || !std::ranges::all_of(*others, may_sit)) continue;
+        Combination jobs = *others;
+        jobs.push_back(left[last]);
+        for (const JobId id : seat_on(view, type, jobs, seating)) seated.insert(id);
       }
-      std::erase(left, JobId());
+      std::erase_if(left, is_seated);
     }
     if (asked_) seat_anywhere(view, unplanned, seating);  // they have waited long enough
     // A plan may owe all to jobs that have no place now, as where GPUs fail.
     if (!seating.has_gpus()) seat_anywhere(view, left, seating);
     return seating.take();
   }
-  static void seat_anywhere(const ClusterView& view, std::span<const JobId> jobs,
-                            Seating& seating) {
+  /// What these jobs ask for together on a type; nothing if they cannot share GPUs of it.
+  std::optional<Ask> ask_on(const ClusterView& view, std::span<const JobId> jobs,
+                            std::size_t type) const {
+    std::vector<Ask> asks;
+    for (const JobId id : jobs) {
+      auto ask = on_type(ask_of(view.job(id)), type);
+      if (!ask) return std::nullopt;
+      asks.push_back(std::move(*ask));
+    }
+    auto all = together(asks);
+    const bool is_planned = rules_.sharing == RoundRules::Sharing::AsPlanned;
+    if (all && is_planned) all->request.gpu.sharing = Sharing::Alone;  // of all others
+    return all;
+  }
+
+  /// All of them, or each by itself where they cannot share GPUs now. Returns: those with a seat.
+  Combination seat_on(const ClusterView& view, std::size_t type, const Combination& jobs,
+                      Seating& seating) const {
+    const auto all = ask_on(view, jobs, type);
+    if (all && seating.seat(jobs, *all)) return jobs;
+    Combination seated;
+    for (std::size_t i = 0; i < jobs.size() && jobs.size() > 1; ++i) {
+      const auto ask = ask_on(view, std::span(&jobs[i], 1), type);
+      if (ask && seating.seat(jobs[i], *ask)) seated.push_back(jobs[i]);
+    }
+    return seated;
+  }
+  void seat_anywhere(const ClusterView& view, std::span<const JobId> jobs, Seating& seating) const {
     for (const JobId id : jobs) {
       for (std::size_t type = 0; type < view.cluster().type_names().size(); ++type) {
-        const auto ask = on_type(ask_of(view.job(id)), type);
+        const auto ask = ask_on(view, std::span(&id, 1), type);
         if (ask && seating.seat(id, *ask)) break;
       }
     }

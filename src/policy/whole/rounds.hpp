@@ -2,9 +2,10 @@
 // each type of GPU, as in Gavel (Narayanan et al., OSDI 2020).
 //
 // A policy of this kind is one allocator, which makes the plan. The rest is here: a round gives
-// seats to jobs by time received over time owed, type after type; jobs keep their GPUs from round
-// to round where they can; what one plan did not give counts under the next. A job that ends leaves
-// its GPUs idle until the round ends.
+// seats to jobs, alone or together, by time received over time owed, type after type; those that
+// share GPUs have seats all or none; jobs keep their GPUs from round to round where they can; what
+// one plan did not give counts under the next. A job that ends leaves its GPUs idle until the round
+// ends.
 //
 // A plan that needs a solver is asked for when a round is over, which then goes on until the answer
 // is there, but not for long: then a round by the last plan begins, in which jobs without a plan
@@ -29,6 +30,10 @@ struct RoundRules {
   /// Whether a job that no plan was made for yet waits for one, or is as one that is owed nothing.
   enum class Newcomers : std::uint8_t { Wait, AreUnowed };
   Newcomers newcomers = Newcomers::Wait;
+  /// Whether jobs share a GPU where the placement puts them together, or only those that the plan
+  /// owes time together.
+  enum class Sharing : std::uint8_t { AsPlaced, AsPlanned };
+  Sharing sharing = Sharing::AsPlaced;
 
   /// How long a round may be late for an answer.
   Duration patience() const { return round / 10; }

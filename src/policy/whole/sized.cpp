@@ -309,7 +309,7 @@ class SizedPolicy final : public Policy {
 
   void note_seats(Instant now, std::vector<Seat> seats) {
     std::map<JobId, Placement> by_job;
-    for (Seat& seat : seats) by_job[seat.job] = std::move(seat.place);
+    for (Seat& seat : seats) by_job[seat.jobs.front()] = std::move(seat.place);
     for (auto& [id, sizing] : sizings_) {
       const auto found = by_job.find(id);
       const bool has_seat = found != by_job.end();

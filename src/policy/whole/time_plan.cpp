@@ -13,12 +13,13 @@ namespace {
 
 constexpr Duration kLongestRun = hours(24) * 365 * 150;
 
-/// What a job puts forward for a seat.
+/// What jobs put forward for a seat.
 struct Claim {
-  Wide received = 0;  ///< Times `owed.of`; over `owed.part` it is what the job is ranked by.
+  Wide received = 0;  ///< Times `owed.of`; over `owed.part` it is what they are ranked by.
   TimeShare owed;
   Duration lacking{0};
-  std::size_t position = 0;
+  std::size_t position = 0;  ///< Of all that are put forward.
+  TimePlan::Claimant by;
 
   bool operator<(const Claim& other) const {
     const Wide own = received * other.owed.part;
@@ -42,30 +43,71 @@ bool is_sane(const TimePlan::OnType& on) {
          on.lacking >= -kLongestRun && on.lacking <= kLongestRun;
 }
 
+/// Of one job alone and of combinations of which it is the last, with figures of as many types.
+bool are_sane(JobId last, const TimePlan::ByOthers<std::vector<TimePlan::OnType>>& beside) {
+  const auto alone = beside.find({});
+  if (alone == beside.end()) return false;
+  return std::ranges::all_of(beside, [&](const auto& entry) {
+    const auto& [others, types] = entry;
+    const bool ascend = std::ranges::adjacent_find(others, std::greater_equal()) == others.end() &&
+                        (others.empty() || others.back() < last);
+    const auto is_type = [](const TimePlan::OnType& on) { return is_sane(on); };
+    return ascend && types.size() == alone->second.size() && std::ranges::all_of(types, is_type);
+  });
+}
+
 }  // namespace
 
 void TimePlan::follow(const ClusterView& view, const JobList& jobs) {
   auto& standings = memory_.standings;
   const std::size_t types = view.cluster().type_names().size();
-  const auto begin = [&](JobId id) { standings[id].types.resize(types); };
+  const auto begin = [&](JobId id) {
+    auto& beside = standings[id].beside;
+    beside.try_emplace({});
+    for (auto& [others, of_types] : beside) of_types.resize(types);
+  };
+  std::vector<JobId> gone;
+  const auto end = [&](JobId id) {
+    if (standings.erase(id) == 0) return false;
+    return gone.push_back(id), true;
+  };
   if (std::exchange(unchecked_, false)) {
     std::erase_if(standings, [&](const auto& known) {
       const Job* const job = view.find(known.first);
-      return job == nullptr || !is_live(*job);
+      const bool is_gone = job == nullptr || !is_live(*job);
+      if (is_gone) gone.push_back(known.first);
+      return is_gone;
     });
     std::ranges::for_each(jobs.ids(), begin);
   }
-  for (const JobId id : jobs.gone()) standings.erase(id);
+  std::ranges::for_each(jobs.gone(), end);
   std::ranges::for_each(jobs.arrived(), begin);
   for (const JobId id : view.running()) {  // one that ends is in the list until it has ended
-    if (!is_live(*view.find(id)) && standings.erase(id) > 0) begin(id);
+    if (!is_live(*view.find(id)) && end(id)) begin(id);
+  }
+  if (!gone.empty()) drop_combinations(gone);
+}
+
+void TimePlan::drop_combinations(std::span<const JobId> gone) {
+  const auto is_gone = [&](JobId id) { return std::ranges::find(gone, id) != gone.end(); };
+  for (auto& [id, standing] : memory_.standings) {
+    if (standing.beside.size() == 1) continue;  // alone
+    std::erase_if(standing.beside,
+                  [&](const auto& known) { return std::ranges::any_of(known.first, is_gone); });
   }
 }
 
-void TimePlan::add(JobId job, std::size_t type, Duration ran, Rate speed) {
+void TimePlan::add(const Combination& jobs, std::size_t type, Duration ran) {
+  const auto found = memory_.standings.find(jobs.back());
+  if (found == memory_.standings.end()) return;
+  auto& beside = found->second.beside;
+  const auto known = beside.find(std::vector(jobs.begin(), std::prev(jobs.end())));
+  if (known != beside.end()) known->second[type].ran += ran;
+}
+
+void TimePlan::add_work(JobId job, Duration ran, Rate speed) {
   const auto found = memory_.standings.find(job);
   if (found == memory_.standings.end()) return;
-  found->second.types[type].ran += ran;
   const Wide worked = Wide{micros(ran)} * speed.ppm() / Rate::kWhole;
   found->second.worked += Duration(static_cast<std::int64_t>(worked));
 }
@@ -77,17 +119,13 @@ bool TimePlan::is_due(std::span<const JobId> jobs, Instant now, Duration lasts) 
 }
 
 void TimePlan::make(Instant now, const Owed& owed) {
-  const Duration since = now - memory_.made_at;
-  for (const auto& [job, shares] : owed) {
+  for (const auto& [job, by_others] : owed) {
     Standing& standing = memory_.standings.at(job);
-    BERTH_ASSERT(shares.size() == standing.types.size());
-    for (std::size_t type = 0; type < standing.types.size(); ++type) {
-      BERTH_ASSERT(is_sane(shares[type]));
-      OnType& on = standing.types[type];
-      const Wide before = Wide{on.owed.part} * micros(since) / on.owed.of;
-      on.lacking += Duration(static_cast<std::int64_t>(before)) - on.ran;
-      on.ran = Duration::zero();
-      on.owed = shares[type];
+    BERTH_ASSERT(by_others.contains({}));
+    std::erase_if(standing.beside,
+                  [&](const auto& known) { return !by_others.contains(known.first); });
+    for (const auto& [others, shares] : by_others) {
+      owe(shares, now - memory_.made_at, standing.beside[others]);
     }
     standing.planned = true;
   }
@@ -95,32 +133,66 @@ void TimePlan::make(Instant now, const Owed& owed) {
   memory_.jobs = std::ssize(owed);
 }
 
-std::vector<std::size_t> TimePlan::by_claim(std::span<const JobId> jobs, std::size_t type,
-                                            const Ranking& by) const {
+void TimePlan::owe(std::span<const TimeShare> shares, Duration since, std::vector<OnType>& types) {
+  types.resize(shares.size());
+  for (std::size_t type = 0; type < types.size(); ++type) {
+    BERTH_ASSERT(is_sane(shares[type]));
+    OnType& on = types[type];
+    const Wide before = Wide{on.owed.part} * micros(since) / on.owed.of;
+    on.lacking += Duration(static_cast<std::int64_t>(before)) - on.ran;
+    on.ran = Duration::zero();
+    on.owed = shares[type];
+  }
+}
+
+std::vector<TimePlan::Claimant> TimePlan::by_claim(std::span<const JobId> jobs, std::size_t type,
+                                                   const Ranking& by) const {
   std::vector<Claim> claims;
   claims.reserve(jobs.size());
+  std::size_t position = 0;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    const OnType& on = memory_.standings.at(jobs[i]).types[type];
-    if (on.owed.part == 0 && by.unowed == Unowed::Never) continue;
-    claims.push_back({.received = Wide{on.owed.of} * micros(by.half + on.ran),
-                      .owed = on.owed,
-                      .lacking = on.lacking,
-                      .position = i});
+    for (const auto& [others, types] : memory_.standings.at(jobs[i]).beside) {
+      const OnType& on = types[type];
+      ++position;
+      if (on.owed.part == 0 && by.unowed == Unowed::Never) continue;
+      claims.push_back({.received = Wide{on.owed.of} * micros(by.half + on.ran),
+                        .owed = on.owed,
+                        .lacking = on.lacking,
+                        .position = position,
+                        .by = {.last = i, .others = &others}});
+    }
   }
   std::ranges::sort(claims, std::less());
-  std::vector<std::size_t> order;
+  std::vector<Claimant> order;
   order.reserve(claims.size());
-  for (const Claim& claim : claims) order.push_back(claim.position);
+  for (const Claim& claim : claims) order.push_back(claim.by);
   return order;
+}
+
+std::vector<JobId> TimePlan::mostly_beside(JobId job) const {
+  Combination most;
+  TimeShare share;
+  for (const auto& [last, standing] : memory_.standings) {
+    for (const auto& [others, types] : standing.beside) {
+      if (last != job && !std::ranges::binary_search(others, job)) continue;
+      for (const OnType& on : types) {
+        if (Wide{on.owed.part} * share.of <= Wide{share.part} * on.owed.of) continue;
+        share = on.owed;
+        most = others;
+        most.push_back(last);
+      }
+    }
+  }
+  std::erase(most, job);
+  return most;
 }
 
 bool is_sane(const TimePlan::Memory& memory) {
   constexpr std::int64_t kLargest = std::int64_t{1} << 60;
   return memory.made_at >= kStart && micros(memory.made_at) <= kLargest && memory.jobs >= 0 &&
          std::ranges::all_of(memory.standings, [](const auto& entry) {
-           if (entry.second.worked < Duration::zero()) return false;
-           const auto is_type = [](const TimePlan::OnType& on) { return is_sane(on); };
-           return std::ranges::all_of(entry.second.types, is_type);
+           const auto& [last, standing] = entry;
+           return standing.worked >= Duration::zero() && are_sane(last, standing.beside);
          });
 }
 

@@ -1,7 +1,9 @@
-// The time that a plan owes each job on each type of GPU, and the time that the job received.
+// The time that a plan owes each combination of jobs on each type of GPU, and the time that it
+// received.
 //
-// A plan divides the time of every type among the present jobs. Time that a job was owed and did
-// not receive under one plan counts under the next. Not thread-safe.
+// A plan divides the time of every type among combinations of the present jobs: one alone, or
+// several that share all their GPUs. Time that a combination was owed and did not receive under one
+// plan counts under the next, if that has the combination too. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +24,9 @@ struct TimeShare {
   std::int64_t of = 1;    ///< From 1 to 2^40.
 };
 
+/// Jobs that share all their GPUs; one alone, too. Ascending, and never empty.
+using Combination = std::vector<JobId>;
+
 class TimePlan {
  public:
   struct OnType {
@@ -29,10 +34,14 @@ class TimePlan {
     Duration ran{0};      ///< Since the plan was made.
     Duration lacking{0};  ///< Under the plans before; below zero if the job ran too much.
   };
+  /// Something for each combination of which the job is the last, by the others of it; alone there
+  /// are none.
+  template <class What>
+  using ByOthers = std::map<std::vector<JobId>, What>;
   struct Standing {
-    bool planned = false;  ///< A plan was made since the job arrived.
-    std::vector<OnType> types;
-    Duration worked{0};  ///< Since it arrived: its run time, each part at the speed of its type.
+    bool planned = false;                  ///< A plan was made since the job arrived.
+    ByOthers<std::vector<OnType>> beside;  ///< By type; alone is always among them.
+    Duration worked{0};  ///< Since it arrived: its run time, each part at the speed it had.
   };
   struct Memory {
     Instant made_at = kStart;
@@ -43,8 +52,11 @@ class TimePlan {
   /// Forgets jobs that are gone and adds the new ones of `jobs`, which has been brought up to date
   /// in this pass. O(running + changes); the first time O(jobs).
   void follow(const ClusterView& view, const JobList& jobs);
-  /// Notes that the job ran this long on this type, at this speed.
-  void add(JobId job, std::size_t type, Duration ran, Rate speed);
+  /// Notes that these jobs ran together for so long on this type. Without effect if no plan has
+  /// them and it is not a job alone.
+  void add(const Combination& jobs, std::size_t type, Duration ran);
+  /// Notes that the job ran for so long at this speed.
+  void add_work(JobId job, Duration ran, Rate speed);
 
   bool knows(JobId job) const { return memory_.standings.contains(job); }
   /// Requires: it is known.
@@ -55,22 +67,30 @@ class TimePlan {
   bool is_due(std::span<const JobId> jobs, Instant now, Duration lasts) const;
   Instant made_at() const { return memory_.made_at; }
 
-  /// What each job is owed, by type.
-  using Owed = std::map<JobId, std::vector<TimeShare>>;
-  /// Sets a new plan. Requires: these jobs are known.
+  /// What each job is owed alone, and each combination of which it is the last, by type. Those
+  /// that are not named are owed nothing, and what they received is forgotten.
+  using Owed = std::map<JobId, ByOthers<std::vector<TimeShare>>>;
+  /// Sets a new plan. Requires: these jobs are known, and each is there alone.
   void make(Instant now, const Owed& owed);
 
-  /// The positions of `jobs` by their claims on this type, best first: the least time received (and
-  /// `half`, that jobs of a new plan differ by what they are owed) over time owed, then the most
-  /// lacking, the largest share, the first. Jobs that are owed nothing of it come last, or not at
-  /// all. O(jobs log jobs).
+  /// A combination, by its last job, which is at this position of a list.
+  struct Claimant {
+    std::size_t last = 0;
+    const std::vector<JobId>* others = nullptr;  ///< Of this plan, until it is changed.
+  };
+  /// The combinations of which one of `jobs` is the last, by their claims on this type, best first:
+  /// the least time received (and `half`, that those of a new plan differ by what they are owed)
+  /// over time owed, then the most lacking, the largest share, the first. Those that are owed
+  /// nothing of it come last, or not at all. O(combinations log combinations).
   enum class Unowed : std::uint8_t { Last, Never };
   struct Ranking {
     Duration half;
     Unowed unowed = Unowed::Never;
   };
-  std::vector<std::size_t> by_claim(std::span<const JobId> jobs, std::size_t type,
-                                    const Ranking& by) const;
+  std::vector<Claimant> by_claim(std::span<const JobId> jobs, std::size_t type,
+                                 const Ranking& by) const;
+  /// The others of that combination of this job which is owed most. O(combinations).
+  std::vector<JobId> mostly_beside(JobId job) const;
 
   const Memory& memory() const { return memory_; }
   void remember(Memory memory) {
@@ -79,6 +99,9 @@ class TimePlan {
   }
 
  private:
+  void drop_combinations(std::span<const JobId> gone);
+  static void owe(std::span<const TimeShare> shares, Duration since, std::vector<OnType>& types);
+
   Memory memory_;
   bool unchecked_ = true;  ///< As remembered: of jobs that may be gone by now.
 };

@@ -1,6 +1,7 @@
-// Goal: a seat counts against its user's limits by the GPUs it has, not by those its job asks for.
+// Goal: a seat counts against its user's limits by the GPUs it has, not by those its job asks for;
+// jobs that share GPUs have a seat all or none.
 // Method: an elastic job that asks for one GPU has a seat of three, and its user may have four;
-// every sequence of seats on two GPUs.
+// every sequence of seats on two GPUs; two jobs that fit together, and two that do not.
 #include "policy/kit/seats.hpp"
 
 #include <gtest/gtest.h>
@@ -77,6 +78,52 @@ TEST_F(Seats, ThatStayCountThoughTheirPlaceTakesNoJob) {
   EXPECT_FALSE(seat(seating, two));
 }
 
+TEST_F(Seats, OfJobsTogetherAreForAllOfThemOrNone) {
+  const auto of_memory = [](std::int64_t gib) {
+    JobSpec spec = test::whole(1, kForever);
+    spec.request.gpu.vram = Bytes(gib << 30);
+    spec.request.gpu.sharing = Sharing::Shared;
+    return spec;
+  };
+  const std::vector<JobId> fit = {scene_.wait(of_memory(8)), scene_.wait(of_memory(10))};
+  // Beside another there must be a guard band, which the sum does not know of.
+  const std::vector<JobId> do_not = {scene_.wait(of_memory(12)), scene_.wait(of_memory(12))};
+  const ClusterView view = scene_.view();
+  const auto all = [&](const std::vector<JobId>& jobs) {
+    return *together(std::vector{ask_of(view.job(jobs[0])), ask_of(view.job(jobs[1]))});
+  };
+  Trial trial = view.trial();
+  Seating seating(view, *placer_, trial);
+  EXPECT_EQ(all(fit).request.gpu.vram, Bytes(18LL << 30));
+  EXPECT_TRUE(seating.seat(fit, all(fit)));
+  const auto before = trial.use().gpu(GpuId(1));
+  EXPECT_FALSE(seating.seat(do_not, all(do_not)));
+  EXPECT_EQ(trial.use().gpu(GpuId(1)), before) << "neither is there";
+  EXPECT_TRUE(seat(seating, do_not[0])) << "nor counted against its user's limit";
+  const auto seats = seating.take();
+  ASSERT_EQ(seats.size(), 2U);
+  EXPECT_EQ(seats[0].jobs, fit);
+  EXPECT_EQ(seats[0].place.gpus, std::vector{GpuId(0)});
+}
+
+TEST(Together, AreNoJobsThatDifferInGpusOrAreToBeAlone) {
+  test::Scene scene(test::uniform(1, 8));
+  const JobId alone = scene.wait(test::whole(1, kForever));
+  JobSpec spec = test::whole(1, kForever);
+  spec.request.gpu.vram = Bytes(1LL << 30);
+  spec.request.gpu.sharing = Sharing::Shared;
+  Ask one = ask_of(scene.look(scene.wait(spec)));
+  Ask two = one;
+  two.request.gpu.count = GpuCount(2);
+  EXPECT_TRUE(together(std::vector{one, one}));
+  EXPECT_FALSE(together(std::vector{one, two}));
+  EXPECT_FALSE(together(std::vector{one, ask_of(scene.look(alone))}));
+  two = one;
+  one.request.gpu.types = 1;
+  two.request.gpu.types = 2;
+  EXPECT_FALSE(together(std::vector{one, two}));
+}
+
 /// Every sequence of seats given and places held, against lists of who has which GPU.
 TEST(SeatsOfTinyWorlds, AreWithinRoomAndLimit) {
   constexpr std::size_t kJobs = 3;
@@ -122,11 +169,11 @@ TEST(SeatsOfTinyWorlds, AreWithinRoomAndLimit) {
           << ways.text();
       if (!may) continue;
       for (const GpuId gpu : place.gpus) owners[gpu.value()] = job;
-      expected.push_back({.job = job, .ask = ask, .place = place});
+      expected.push_back({.jobs = {job}, .ask = ask, .place = place});
     }
     const std::vector<Seat> seats = seating.take();
     EXPECT_TRUE(std::ranges::equal(seats, expected, [](const Seat& a, const Seat& b) {
-      return a.job == b.job && a.place == b.place;
+      return a.jobs == b.jobs && a.place == b.place;
     })) << ways.text();
   }
   EXPECT_GT(ways.runs(), 1'000U);

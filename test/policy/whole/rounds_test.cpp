@@ -42,15 +42,17 @@ class Toy final : public Allocator {
 
 std::unique_ptr<Policy> of_plan(Propose propose) {
   auto placer = (*std::ranges::find(placers(), "first-fit", &PlacerEntry::name)).make();
-  return in_rounds("toy", {.round = seconds(60), .plan_lasts = seconds(60)}, std::move(placer),
-                   std::make_unique<Toy>(std::move(propose)));
+  return in_rounds(
+      "toy",
+      {.round = seconds(60), .plan_lasts = seconds(60), .sharing = RoundRules::Sharing::AsPlanned},
+      std::move(placer), std::make_unique<Toy>(std::move(propose)));
 }
 
 /// Each job gets one type alone: the first the slow one, the second the fast one.
 Proposal crossed(std::span<const JobId> jobs) {
   Proposal proposal;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    proposal.options.push_back({.job = jobs[i], .type = static_cast<std::uint8_t>(1 - i % 2)});
+    proposal.options.push_back({.jobs = {jobs[i]}, .type = static_cast<std::uint8_t>(1 - i % 2)});
     proposal.shares.push_back({.part = 1, .of = 1});
   }
   return proposal;
@@ -90,7 +92,7 @@ TEST(Rounds, AJobThatIsOwedNothingWaitsThoughGpusAreIdle) {
   const JobId first = scene.wait(test::whole(1, kForever));
   scene.wait(test::whole(1, kForever));
   const auto policy = of_plan([](std::span<const JobId> jobs) {
-    return Proposal{.options = {{.job = jobs[0], .type = 1}}, .shares = {{.part = 1, .of = 1}}};
+    return Proposal{.options = {{.jobs = {jobs[0]}, .type = 1}}, .shares = {{.part = 1, .of = 1}}};
   });
   EXPECT_EQ(gpus_of(policy->decide(scene.view(), {})),
             (std::map<JobId, std::uint32_t>{{first, 1}}));
@@ -120,6 +122,45 @@ TEST(Rounds, RestoredTheyDecideAlikeAndOtherBytesAreRefused) {
   const auto refused = copy->restore(bytes.substr(0, bytes.size() - 1));
   ASSERT_FALSE(refused.has_value());
   EXPECT_NE(refused.error().message.find("toy"), std::string::npos) << refused.error().message;
+}
+
+JobSpec of_memory(std::int64_t gib) {
+  JobSpec spec = test::whole(1, kForever);
+  spec.request.gpu.vram = Bytes(gib << 30);
+  spec.request.gpu.sharing = Sharing::Shared;
+  return spec;
+}
+
+/// The first two share the fast GPU all the time, the third is owed it too, but less.
+Proposal two_together(std::span<const JobId> jobs) {
+  return {.options = {{.jobs = {jobs[0], jobs[1]}, .type = 0}, {.jobs = {jobs[2]}, .type = 0}},
+          .shares = {{.part = 1, .of = 1}, {.part = 1, .of = 2}}};
+}
+
+TEST(Rounds, JobsThatAPlanOwesTimeTogetherSitOnTheSameGpu) {
+  test::Scene scene(fast_and_slow());
+  const JobId first = scene.wait(of_memory(4));
+  const JobId second = scene.wait(of_memory(4));
+  const JobId third = scene.wait(of_memory(4));
+  const auto policy = of_plan(two_together);
+  const auto gpus = gpus_of(policy->decide(scene.view(), {}));
+  EXPECT_EQ(gpus, (std::map<JobId, std::uint32_t>{{first, 0}, {second, 0}}))
+      << "nobody joins them by the placement";
+  EXPECT_EQ(policy->refused(third, scene.view())->refusal.gate.beside, JobId(0));
+  const auto copy = of_plan(two_together);
+  ASSERT_TRUE(copy->restore(policy->save()).has_value());
+  EXPECT_EQ(copy->save(), policy->save());
+}
+
+TEST(Rounds, WhereMemoryDoesNotAdmitBothEachIsTriedByItself) {
+  test::Scene scene(fast_and_slow());
+  const JobId first = scene.wait(of_memory(16));
+  const JobId second = scene.wait(of_memory(16));
+  scene.wait(of_memory(1));
+  const auto policy = of_plan(two_together);
+  EXPECT_EQ(gpus_of(policy->decide(scene.view(), {})),
+            (std::map<JobId, std::uint32_t>{{first, 0}}));
+  EXPECT_EQ(policy->refused(second, scene.view())->refusal.gate.beside, first);
 }
 
 class AskedRounds : public testing::Test {
@@ -200,21 +241,74 @@ TEST(TimePlan, ClaimsGoByTimeReceivedOverTimeOwed) {
   TimePlan plan;
   plan.follow(scene.view(), list);
   EXPECT_TRUE(plan.is_due(jobs, kStart, seconds(60)));
-  const TimePlan::Owed owed = {
-      {jobs[0], {{1, 4}}}, {jobs[1], {{1, 2}}}, {jobs[2], {{0, 1}}}, {jobs[3], {{1, 4}}}};
+  TimePlan::Owed owed;
+  owed[jobs[0]][{}] = {{1, 4}};
+  owed[jobs[1]][{}] = {{1, 2}};
+  owed[jobs[2]][{}] = {{0, 1}};
+  owed[jobs[3]][{}] = {{1, 4}};
   plan.make(kStart, owed);
+  const auto positions = [&](const TimePlan::Ranking& by) {
+    std::vector<std::size_t> found;
+    for (const auto& claimant : plan.by_claim(jobs, 0, by)) found.push_back(claimant.last);
+    return found;
+  };
   using Positions = std::vector<std::size_t>;
   const TimePlan::Ranking by{.half = seconds(30)};
-  EXPECT_EQ(plan.by_claim(jobs, 0, by), (Positions{1, 0, 3})) << "nothing is owed to 2";
-  plan.add(jobs[1], 0, seconds(31), kFullSpeed);
-  plan.add(jobs[0], 0, seconds(1), Rate(500'000));
-  EXPECT_EQ(plan.by_claim(jobs, 0, by), (Positions{3, 1, 0})) << "120, 122 and 124 s";
+  EXPECT_EQ(positions(by), (Positions{1, 0, 3})) << "nothing is owed to 2";
+  plan.add({jobs[1]}, 0, seconds(31));
+  plan.add_work(jobs[1], seconds(31), kFullSpeed);
+  plan.add({jobs[0]}, 0, seconds(1));
+  plan.add_work(jobs[0], seconds(1), Rate(500'000));
+  EXPECT_EQ(positions(by), (Positions{3, 1, 0})) << "120, 122 and 124 s";
   EXPECT_EQ(plan.worked(jobs[1]), seconds(31));
   EXPECT_EQ(plan.worked(jobs[0]), seconds(1) / 2) << "at half speed";
   plan.make(kStart + seconds(120), owed);
-  EXPECT_EQ(plan.by_claim(jobs, 0, by), (Positions{1, 3, 0})) << "3 lacks a second more";
-  EXPECT_EQ(plan.by_claim(jobs, 0, {.half = seconds(30), .unowed = TimePlan::Unowed::Last}),
+  EXPECT_EQ(positions(by), (Positions{1, 3, 0})) << "3 lacks a second more";
+  EXPECT_EQ(positions({.half = seconds(30), .unowed = TimePlan::Unowed::Last}),
             (Positions{1, 3, 0, 2}));
+}
+
+TEST(TimePlan, OwesCombinationsAndForgetsThemWithAJobOrAPlan) {
+  test::Scene scene(test::uniform(1, 4));
+  std::vector<JobId> jobs;
+  for (int i = 0; i < 3; ++i) jobs.push_back(scene.wait(test::whole(1, kForever)));
+  JobList list;
+  list.update(scene.view(), {}, *count({}));
+  TimePlan plan;
+  plan.follow(scene.view(), list);
+  TimePlan::Owed owed;
+  for (const JobId id : jobs) owed[id][{}] = {{0, 1}};
+  owed[jobs[1]][{jobs[0]}] = {{1, 2}};
+  owed[jobs[2]][{jobs[0]}] = {{1, 2}};
+  plan.make(kStart, owed);
+  const TimePlan::Ranking by{.half = seconds(30)};
+  const auto combinations = [&] {
+    std::vector<Combination> found;
+    for (const auto& [last, others] : plan.by_claim(jobs, 0, by)) {
+      found.push_back(*others);
+      found.back().push_back(jobs[last]);
+    }
+    return found;
+  };
+  using Combinations = std::vector<Combination>;
+  EXPECT_EQ(combinations(), (Combinations{{jobs[0], jobs[1]}, {jobs[0], jobs[2]}}));
+  plan.add({jobs[0], jobs[1]}, 0, seconds(1));
+  plan.add({jobs[1], jobs[2]}, 0, seconds(9));  // of no plan
+  EXPECT_EQ(combinations(), (Combinations{{jobs[0], jobs[2]}, {jobs[0], jobs[1]}}));
+  EXPECT_EQ(plan.mostly_beside(jobs[2]), std::vector{jobs[0]});
+  TimePlan::Memory memory = plan.memory();
+  EXPECT_TRUE(is_sane(memory));
+  memory.standings.at(jobs[1]).beside[{jobs[2]}] = {{}};
+  EXPECT_FALSE(is_sane(memory)) << "the last is not last";
+  owed[jobs[2]].erase({jobs[0]});
+  plan.make(kStart + seconds(60), owed);
+  EXPECT_EQ(combinations(), (Combinations{{jobs[0], jobs[1]}}));
+  scene.state().jobs.erase(jobs[0]);
+  const Event ended{EventKind::Ended, jobs[0]};
+  list.update(scene.view(), {&ended, 1}, *count({}));
+  plan.follow(scene.view(), list);
+  std::erase(jobs, jobs[0]);
+  EXPECT_TRUE(combinations().empty());
 }
 
 }  // namespace
