@@ -115,6 +115,8 @@ std::unique_ptr<Policy> gavel_max_min(const Keys&, std::unique_ptr<Placer>, cons
 extern const About kGavelMaxMin;
 std::unique_ptr<Policy> gavel_max_min_perf(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kGavelMaxMinPerf;
+std::unique_ptr<Policy> gavel_max_min_packed(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kGavelMaxMinPacked;
 std::unique_ptr<Policy> gavel_finish_time(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kGavelFinishTime;
 std::unique_ptr<Policy> gavel_finish_time_perf(const Keys&, std::unique_ptr<Placer>, const Knobs&);
@@ -125,6 +127,10 @@ std::unique_ptr<Policy> gavel_makespan(const Keys&, std::unique_ptr<Placer>, con
 extern const About kGavelMakespan;
 std::unique_ptr<Policy> gavel_fifo_perf(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kGavelFifoPerf;
+std::unique_ptr<Policy> gavel_fifo_packed(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kGavelFifoPacked;
+std::unique_ptr<Policy> gavel_gandiva(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kGavelGandiva;
 
 std::unique_ptr<Policy> tiresias_sjf(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kTiresiasSjf;

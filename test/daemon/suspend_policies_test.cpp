@@ -40,6 +40,8 @@ const std::map<std::string_view, std::string>& turns() {
       {"gavel/isolated", ":round=1s:plan_lasts=0s"},
       {"gavel/max-min", ":round=1s:plan_lasts=0s"},
       {"gavel/max-min-perf", ":round=1s:plan_lasts=0s"},
+      {"gavel/max-min-packed", ":round=1s:plan_lasts=0s"},
+      {"gavel/gandiva", ":round=1s:plan_lasts=0s"},
       {"gavel/finish-time-fairness", ":round=1s:plan_lasts=0s"},
       {"gavel/finish-time-fairness-perf", ":round=1s:plan_lasts=0s"},
       {"gavel/makespan", ":round=1s:plan_lasts=0s"},

@@ -290,6 +290,23 @@ TEST_F(Explain, SaysThatOtherJobsHaveTheRound) {
   EXPECT_THAT(found.text, HasSubstr("; other jobs have this round;"));
 }
 
+TEST_F(Explain, SaysBesideWhichJobItsShareOfTheTimeIs) {
+  Engine engine(cluster(), {}, *make_policy("gavel/gandiva", "first-fit"));
+  Speeds speeds;
+  speeds.add_pair("net", 0, "net", Rate(800'000));
+  std::vector<Input> inputs = {Profiled{speeds}};
+  for (std::uint64_t id = 1; id <= 6; ++id) {
+    Submitted submitted = job(id, 1, 4_GiB);
+    submitted.spec.model = "net";
+    inputs.emplace_back(submitted);
+  }
+  engine.step(kStart, inputs);
+  const Explanation found = explain(engine.view(), JobId(6), engine.refused(JobId(6)));
+  EXPECT_EQ(found.why, Why::Order) << "a GPU has room beside others";
+  EXPECT_THAT(found.text,
+              HasSubstr("; other jobs have this round; its share of the time is beside job 4;"));
+}
+
 TEST_F(Explain, SaysThatAJobCameAfterThePlan) {
   Engine engine(cluster(), {}, *make_policy("gavel/isolated", "first-fit"));
   engine.step(kStart, {{job(1, 1, 20_GiB)}});

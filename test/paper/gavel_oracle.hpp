@@ -32,7 +32,10 @@ inline Cluster gavel_cluster(const std::array<int, 3>& nodes, std::uint32_t gpus
   constexpr std::array<const char*, 3> kTypes = {"v100", "p100", "k80"};
   for (std::size_t type = 0; type < kTypes.size(); ++type) {
     for (int i = 0; i < nodes[type]; ++i) {
-      cluster.add_node({.name = kTypes[type], .gpus = gpus, .type = kTypes[type]});
+      cluster.add_node({.name = kTypes[type],
+                        .gpus = gpus,
+                        .vram = Bytes(std::int64_t{16} << 30),
+                        .type = kTypes[type]});
     }
   }
   return cluster;
@@ -53,6 +56,14 @@ struct GavelRun {
     EXPECT_TRUE(trace::read_speeds(profiles.front().text, "rates", "v100", options.rates.speeds)
                     .has_value());
     keep_off_types(trace, cluster, options.rates.speeds);
+  }
+
+  /// Each job states a little memory, so that any two may share a GPU, as in the artefact.
+  void let_share() {
+    for (trace::TraceJob& job : trace.jobs) {
+      job.spec.request.gpu.vram = Bytes(std::int64_t{1} << 30);
+      job.spec.request.gpu.sharing = Sharing::Shared;
+    }
   }
 
   sim::Result under(const std::string& policy) const {

@@ -16,7 +16,9 @@ class GavelSweep : public testing::TestWithParam<SweepRow> {};
 TEST_P(GavelSweep, MeetsTheMeanThatIsPrinted) {
   if (const auto absent = absent_shared("oracles/gavel-sweep")) GTEST_SKIP() << *absent;
   const auto& [rate, policy, hours] = GetParam();
-  const GavelRun run(sweep_text(rate, 7'000), gavel_cluster({36, 36, 36}, 1));
+  GavelRun run(sweep_text(rate, 7'000), gavel_cluster({36, 36, 36}, 1));
+  const std::string name(policy);
+  if (name.ends_with("-packed") || name == "gavel/gandiva") run.let_share();
   EXPECT_NEAR(sweep_mean(run, policy), hours, 0.02 * hours);
 }
 

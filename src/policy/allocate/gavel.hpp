@@ -34,4 +34,14 @@ inline RoundRules gavel_rules(const Keys& keys, RoundRules::Types types, TimePla
           .unowed = unowed};
 }
 
+/// The same for policies that let jobs share GPUs by plan.
+inline RoundRules gavel_sharing_rules(const Keys& keys, TimePlan::Unowed unowed) {
+  RoundRules rules = gavel_rules(keys, RoundRules::Types::Listed, unowed);
+  rules.sharing = RoundRules::Sharing::AsPlanned;
+  return rules;
+}
+
+/// The pairing of `gavel/gandiva`, for tests that drive it as the artefact's simulator does.
+std::unique_ptr<Allocator> random_pairs();
+
 }  // namespace berth

@@ -57,40 +57,69 @@ constexpr About kMaxMin = like(
      .proof = "None of its own: its plans are those of `gavel/max-min-perf`.",
      .keys = std::span(kGavelKeys).first<1>()});
 
+constexpr About kGavelMaxMinPacked = like(
+    kGavelMaxMinPerf,
+    {.title = "Gavel's max-min fairness with pairs: jobs may share GPUs where that is worth it.",
+     .rule =
+         "As `gavel/max-min-perf`, but any two jobs that ask for as many GPUs are also given a "
+         "part of the time together, each at its speed beside the other. In a round both have the "
+         "same GPUs or the pair has none; where memory does not admit both there, each is tried "
+         "by itself.",
+     .reads = "Speed on each type of GPU and beside each model (`--speeds`), GPUs asked for, GPU "
+              "memory, "
+              "GPUs per type, run time, arrivals.",
+     .source = "Gavel (Narayanan et al., OSDI 2020): `max_min_fairness_packed` of its artefact.",
+     .differs =
+         "Pairs are made of the first 128 jobs; a job after those gets its time alone. So does a "
+         "job that is to have its GPUs alone or states no memory, and two whose speeds beside each "
+         "other were not measured. Of several best plans the artefact takes what its solver finds.",
+     .cost =
+         "A linear program of (jobs + pairs) x types columns per plan, solved beside the engine, "
+         "and as many claims sorted per round.",
+     .proof = "A golden; not yet compared with the means that the artefact prints."});
+
 namespace {
 
 class MaxMin final : public Allocator {
  public:
-  explicit MaxMin(Speed speed) : speed_(speed) {}
+  explicit MaxMin(Speed speed, Options::Packing packing = Options::Packing::Alone)
+      : speed_(speed), packing_(packing) {}
 
   Proposal propose(const ClusterView& view, std::span<const JobId> jobs, const TimePlan&) override {
-    const Options options(view, jobs, speed_);
+    const Options options(view, jobs, speed_, packing_);
     Proposal proposal{.options = options.plain(), .shares = {}};
     if (options.columns() == 0) return proposal;
     const std::uint32_t least = options.columns();
     LinearProgram program{
         .columns = least + 1, .rows = options.rows(), .gain = {{least, Rate::kWhole}}};
-    for (std::size_t job = 0; job < options.jobs(); ++job) {
-      if (options.of(job).empty()) continue;
-      Row gets{.terms = {{least, Rate::kWhole}}, .most = 0};
-      for (const Rated& rated : options.of(job)) {
-        gets.terms.push_back({options.column(rated), -worth_of(options, rated)});
+    std::vector<Row> gets(options.jobs(), Row{.terms = {{least, Rate::kWhole}}, .most = 0});
+    for (const Rated& rated : options.all()) {
+      gets[rated.job].terms.push_back(
+          {options.column(rated), -worth_of(options, rated.job, rated.speed)});
+    }
+    for (const RatedTogether& rated : options.together()) {
+      for (std::size_t i = 0; i < rated.jobs.size(); ++i) {
+        gets[rated.jobs[i]].terms.push_back(
+            {options.column(rated), -worth_of(options, rated.jobs[i], rated.speeds[i])});
       }
-      program.rows.push_back(std::move(gets));
+    }
+    for (std::size_t job = 0; job < options.jobs(); ++job) {
+      if (!options.of(job).empty()) program.rows.push_back(std::move(gets[job]));
     }
     proposal.question = Question{std::move(program)};
     return proposal;
   }
 
  private:
-  /// Of all the time on this type, in millionths.
-  static std::int64_t worth_of(const Options& options, const Rated& rated) {
-    const std::int64_t even = std::max<std::int64_t>(1, options.even_speed(rated.job));
-    const Wide gpus = options.gpus_asked(rated.job);
-    return static_cast<std::int64_t>(gpus * rated.speed.ppm() * Rate::kWhole / even);
+  /// Of all the time at this speed to this job, in millionths.
+  static std::int64_t worth_of(const Options& options, std::size_t job, Rate speed) {
+    const std::int64_t even = std::max<std::int64_t>(1, options.even_speed(job));
+    const Wide gpus = options.gpus_asked(job);
+    return static_cast<std::int64_t>(gpus * speed.ppm() * Rate::kWhole / even);
   }
 
   Speed speed_;
+  Options::Packing packing_;
 };
 
 }  // namespace
@@ -116,6 +145,13 @@ std::unique_ptr<Policy> gavel_max_min_perf(const Keys& keys, std::unique_ptr<Pla
   const RoundRules rules = gavel_rules(keys, RoundRules::Types::Listed, TimePlan::Unowed::Last);
   return in_rounds("gavel/max-min-perf", rules, std::move(placer),
                    std::make_unique<MaxMin>(Speed::Measured));
+}
+
+std::unique_ptr<Policy> gavel_max_min_packed(const Keys& keys, std::unique_ptr<Placer> placer,
+                                             const Knobs&) {
+  const RoundRules rules = gavel_sharing_rules(keys, TimePlan::Unowed::Last);
+  return in_rounds("gavel/max-min-packed", rules, std::move(placer),
+                   std::make_unique<MaxMin>(Speed::Measured, Options::Packing::Pairs));
 }
 
 }  // namespace berth
