@@ -143,7 +143,7 @@ class GandivaLoop {
     for (const JobId id : arrived) {
       for (const JobId other : present_) {
         if (other >= id || of(other).gpus != of(id).gpus) continue;
-        // Above zero with the half round that claims add, as those come first that received nothing.
+        // Above zero with the half round that claims add: what received nothing at all comes first.
         const TimePlan::OnType never{.owed = {}, .ran = Duration(1) - seconds(180)};
         memory.standings.at(id).beside[{other}].assign(kGavelTypes.size(), never);
       }
