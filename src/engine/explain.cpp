@@ -140,10 +140,21 @@ std::string busy_text(const Explanation& found, const Cluster& cluster) {
   return gpus_text(busy, cluster) + percents_text(busy) + " busy (limit " + limit + ")";
 }
 
+/// `; it goes on on A100 alone, where it was suspended`; "" for one that may go on anywhere.
+std::string bound_text(const JobView& job, const Cluster& cluster) {
+  std::string names;
+  for (std::size_t type = 0; type < cluster.type_names().size(); ++type) {
+    if ((job.bound() >> type & 1) == 0) continue;
+    names += (names.empty() ? "" : ", ") + cluster.type_names()[type];
+  }
+  return names.empty() ? "" : "; it goes on on " + names + " alone, where it was suspended";
+}
+
 std::string text_of(const Explanation& found, const JobView& job, const ClusterView& view) {
   std::string text =
       "job " + std::to_string(job.id().value()) + ": " + needs_text(ask_of(job).request);
   if (found.why == Why::Limit) return text + "; limit of its user: " + limit_text(job, view);
+  text += bound_text(job, view.cluster());
   if (job.gpus() > GpuCount(0)) {
     text += "; " + room_text(found, view.cluster());
   }

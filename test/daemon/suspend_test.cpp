@@ -162,7 +162,8 @@ TEST(Suspend, AJobWaitsForAGpuOfItsModelBesideAFreeOneOfAnother) {
   rig.resume(id);
   const Json why = rig.request("GET", test::path(id, "/why")).body;
   EXPECT_THAT(why.value("reason", ""),
-              HasSubstr("the only GPU that it accepts has no room for it"));
+              HasSubstr("; it goes on on A100 alone, where it was suspended; the only GPU that it "
+                        "accepts has no room for it"));
   EXPECT_EQ(why["must_end"], Json::array({there})) << why;
   EXPECT_EQ(rig.job(id)["state"], "suspended");
   EXPECT_EQ(rig.request("POST", test::path(there, "/cancel")).status, 200);

@@ -2,14 +2,16 @@
 // jobs at random.
 //
 // Source: oracles/gandiva, two runs of the artefact on its own trace of 96 jobs: every placement of
-// every round and every completion time. Method: the rules alone, the pairing of the policy and the
-// claims of its plan, in a loop of whole steps like the artefact's simulator. Tolerance: none, for
-// the first 80 rounds of one run and 48 of the other. Then a tie of two claims is broken otherwise,
-// for a reason not found yet, and all that follows differs. Skipped without the files.
+// every round and every completion time. Method: the pairing of the policy in a loop of whole steps
+// like the artefact's simulator, which ranks claims by doubles: where two are alike, the last bits
+// of its sums decide, and a plan in whole microseconds does not have them. Tolerance: none. Skipped
+// without the files.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -29,9 +31,6 @@ namespace {
 constexpr std::array<const char*, 3> kGavelTypes = {"v100", "p100", "k80"};
 constexpr double kGavelRound = 360;
 constexpr Bytes kLittle{std::int64_t{1} << 30};  ///< Any number of jobs have room on a GPU.
-
-/// Whole microseconds, as a plan counts.
-Duration micros_of(double seconds) { return Duration(std::llround(seconds * 1e6)); }
 
 /// A placement: time, type, job, partner or -1.
 using Placing = std::tuple<double, std::string, int, int>;
@@ -103,7 +102,20 @@ class GandivaLoop {
     Combination jobs;
     std::size_t type;
     double finish;
+    bool is_booked = false;
   };
+  /// What the artefact knows of one or two jobs on a type.
+  struct Unit {
+    double x = 0;
+    double time = 0;
+    double deficit = 0;
+    bool is_planned = false;
+  };
+  struct Books {
+    std::map<Combination, Unit> units;
+    double total = 0;
+  };
+  static constexpr double kHalf = 180;
 
   StepJob& of(JobId id) { return jobs_[id.value() - 1]; }
   static int number(JobId id) { return static_cast<int>(id.value()) - 1; }
@@ -120,36 +132,23 @@ class GandivaLoop {
   }
 
   void arrive() {
-    std::vector<Event> events;
-    for (const JobId id : ended_) events.push_back({EventKind::Ended, id});
+    bool is_changed = !ended_.empty();
     while (arrived_ < jobs_.size() && jobs_[arrived_].arrival <= now_) {
       JobSpec spec{.model = jobs_[arrived_].model};
       spec.request.gpu = {.count = GpuCount(jobs_[arrived_++].gpus), .vram = kLittle};
       present_.push_back(scene_.wait(spec));
-      events.push_back({EventKind::Submitted, present_.back()});
+      is_changed = true;
+      open_books(present_.back());
     }
-    changed_ = changed_ || !events.empty();
-    scene_.at(kStart + micros_of(now_));
+    changed_ = changed_ || is_changed;
+    scene_.at(kStart + seconds(static_cast<std::int64_t>(now_)));
+    for (auto& books : ledger_) {
+      std::erase_if(books.units, [&](const auto& unit) {
+        return std::ranges::any_of(
+            unit.first, [&](JobId id) { return std::ranges::find(ended_, id) != ended_.end(); });
+      });
+    }
     ended_.clear();
-    list_.update(scene_.view(), events, *placer_);
-    plan_.follow(scene_.view(), list_);
-    add_pairs(list_.arrived());
-  }
-
-  /// The artefact books half a round for a new job, and takes it off each pair of it as well, for
-  /// which it was never booked.
-  void add_pairs(std::span<const JobId> arrived) {
-    TimePlan::Memory memory = plan_.memory();
-    for (const JobId id : arrived) {
-      for (const JobId other : present_) {
-        if (other >= id || of(other).gpus != of(id).gpus) continue;
-        // Above zero with the half round that claims add: what received nothing at all comes first.
-        const TimePlan::OnType never{.owed = {}, .ran = Duration(1) - seconds(180)};
-        memory.standings.at(id).beside[{other}].assign(kGavelTypes.size(), never);
-      }
-    }
-    plan_.remember(std::move(memory));
-    plan_.follow(scene_.view(), list_);
   }
 
   bool is_due() const {
@@ -157,23 +156,63 @@ class GandivaLoop {
     return is_idle || (changed_ && (now_ - allocated_ >= 1920 || allocated_ == 0));
   }
 
-  void allocate() {
-    const Proposal proposal = rule_->propose(scene_.view(), present_, plan_);
-    TimePlan::Owed owed;
-    for (const JobId id : present_) {
-      of(id).is_planned = true;
-      owed[id][{}].resize(kGavelTypes.size());
+  void open_books(JobId id) {
+    for (auto& books : ledger_) {
+      books.units[{id}].time = kHalf;
       for (const JobId other : present_) {
-        if (other < id && of(other).gpus == of(id).gpus) owed[id][{other}].resize(3);
+        if (other < id && of(other).gpus == of(id).gpus) books.units[{other, id}];
       }
     }
+  }
+
+  void allocate() {
+    const Proposal proposal = rule_->propose(scene_.view(), present_, TimePlan());
+    std::set<Combination> chosen;
     for (std::size_t i = 0; i < proposal.options.size(); ++i) {
-      const auto& [jobs, type] = proposal.options[i];
-      owed[jobs.back()][{jobs.begin(), std::prev(jobs.end())}][type] = proposal.shares[i];
+      if (proposal.shares[i].part > 0) chosen.insert(proposal.options[i].jobs);
     }
-    plan_.make(scene_.view().now(), owed);
+    for (std::size_t type = 0; type < ledger_.size(); ++type) {
+      Books& books = ledger_[type];
+      books.total = 0;
+      for (auto& [jobs, unit] : books.units) {
+        if (unit.is_planned) unit.deficit += unit.x * (now_ - allocated_) - (unit.time - kHalf);
+        unit.time = kHalf;
+        books.total += kHalf;
+        unit.is_planned = true;
+        unit.x = chosen.contains(jobs) ? part_of(jobs, type, chosen.size()) : 0;
+      }
+    }
+    for (const JobId id : present_) of(id).is_planned = true;
     allocated_ = now_;
     changed_ = false;
+  }
+
+  /// Of the time, as one of so many.
+  double part_of(const Combination& jobs, std::size_t type, std::size_t all) {
+    const auto even = [&](std::size_t at) {
+      return gpus_[at] / static_cast<double>(all) / of(jobs.front()).gpus;
+    };
+    const double sum = even(2) + even(1) + even(0);
+    return sum > 1 ? even(type) / sum : even(type);
+  }
+
+  /// The largest claim first, of equal ones the one that came first.
+  std::vector<Combination> by_claim(std::size_t type) {
+    const Books& books = ledger_[type];
+    using Claim = std::tuple<double, double, double>;
+    std::vector<std::pair<Claim, Combination>> claims;
+    for (const JobId id : present_) {
+      for (const auto& [jobs, unit] : books.units) {
+        if (jobs.back() != id) continue;
+        const bool is_new = unit.time == 0 || books.total == 0;
+        const double claim = is_new ? unit.x * 1e9 : unit.x / (unit.time / books.total);
+        claims.push_back({{unit.x == 0 ? 0 : claim, unit.deficit, unit.x}, jobs});
+      }
+    }
+    std::ranges::stable_sort(claims, std::greater(), &std::pair<Claim, Combination>::first);
+    std::vector<Combination> order;
+    for (auto& [claim, jobs] : claims) order.push_back(std::move(jobs));
+    return order;
   }
 
   /// Places combinations by their claims, and runs each for so many whole steps.
@@ -182,10 +221,7 @@ class GandivaLoop {
     std::vector<Booking> booked;
     for (std::size_t type = 0; type < kGavelTypes.size(); ++type) {
       int left = gpus_[type];
-      const TimePlan::Ranking by{.half = seconds(180), .unowed = TimePlan::Unowed::Last};
-      for (const auto& [last, others] : plan_.by_claim(present_, type, by)) {
-        Combination jobs = *others;
-        jobs.push_back(present_[last]);
+      for (const Combination& jobs : by_claim(type)) {
         const int gpus = of(jobs[0]).gpus;
         const auto is_taken = [&](JobId id) { return taken.contains(id); };
         if (gpus > left || std::ranges::any_of(jobs, is_taken)) continue;
@@ -222,10 +258,20 @@ class GandivaLoop {
       done_.placings.emplace(now_, kGavelTypes[one.type], number(one.jobs.front()),
                              one.jobs.size() > 1 ? number(one.jobs.back()) : -1);
       one.finish = now_ + longest;
+      one.is_booked = true;
       end = std::max(end, one.finish);
       ++running_;
       for (std::size_t i = 0; i < one.jobs.size(); ++i) of(one.jobs[i]).left -= steps[i];
-      plan_.add(one.jobs, one.type, micros_of(one.finish - last_end_));
+    }
+    std::ranges::stable_sort(booked, [](const Booking& one, const Booking& other) {
+      return std::tuple(-one.finish, one.jobs.size(), one.jobs) <
+             std::tuple(-other.finish, other.jobs.size(), other.jobs);
+    });
+    for (const Booking& one : booked) {
+      if (!one.is_booked) continue;
+      Books& books = ledger_[one.type];
+      books.units[one.jobs].time += one.finish - last_end_;
+      books.total += one.finish - last_end_;
     }
     for (const Booking& one : booked) {
       for (const JobId id : one.jobs) {
@@ -242,11 +288,8 @@ class GandivaLoop {
   Scene scene_;
   nlohmann::json rates_;
   std::array<int, 3> gpus_{};
-  std::unique_ptr<Placer> placer_ =
-      (*std::ranges::find(placers(), "first-fit", &PlacerEntry::name)).make();
   std::unique_ptr<Allocator> rule_ = random_pairs();
-  TimePlan plan_;
-  JobList list_;
+  std::array<Books, 3> ledger_;
   std::vector<StepJob> jobs_;
   std::vector<JobId> present_;
   std::vector<JobId> ended_;
@@ -259,8 +302,7 @@ class GandivaLoop {
   GandivaRun done_;
 };
 
-class GavelGandiva
-    : public testing::TestWithParam<std::tuple<const char*, std::array<int, 3>, double>> {
+class GavelGandiva : public testing::TestWithParam<std::tuple<const char*, std::array<int, 3>>> {
  protected:
   static Cluster cluster() {
     Cluster cluster;
@@ -278,7 +320,7 @@ class GavelGandiva
   }
 };
 
-TEST_P(GavelGandiva, ByItsRulesGivesThePlacementsOfTheFirstHours) {
+TEST_P(GavelGandiva, ByItsRulesGivesEveryPlacementAndEveryCompletionTime) {
   if (const auto absent = absent_shared("oracles/gandiva")) GTEST_SKIP() << *absent;
   const std::string name = std::get<0>(GetParam());
   const GavelRun inputs(trace_text(), cluster());
@@ -292,23 +334,21 @@ TEST_P(GavelGandiva, ByItsRulesGivesThePlacementsOfTheFirstHours) {
   }
   const GandivaRun ours = loop.run();
   const GandivaRun theirs = gandiva_oracle(name);
-  const auto before = [&](const GandivaRun& run) {
-    const Placing end{std::get<2>(GetParam()), "", -1, -1};
-    return std::vector(run.placings.begin(), run.placings.lower_bound(end));
-  };
-  EXPECT_GT(before(theirs).size(), 100U);
-  EXPECT_EQ(before(ours), before(theirs));
-  for (std::size_t i = 0; i < theirs.jobs.size(); ++i) {
-    const auto [arrival, time] = theirs.jobs[i];
-    if (arrival + time < std::get<2>(GetParam())) {
-      EXPECT_EQ(ours.jobs.at(i), theirs.jobs[i]) << "job " << i;
-    }
-  }
+  EXPECT_EQ(ours.placings.size(), theirs.placings.size());
+  std::vector<Placing> other;
+  std::ranges::set_symmetric_difference(ours.placings, theirs.placings, std::back_inserter(other));
+  if (!other.empty())
+    ADD_FAILURE() << other.size() << " differ, the first at " << std::get<0>(other[0]);
+  ASSERT_EQ(ours.jobs.size(), theirs.jobs.size());
+  std::size_t equal = 0;
+  for (std::size_t i = 0; i < theirs.jobs.size(); ++i)
+    equal += ours.jobs[i] == theirs.jobs[i] ? 1 : 0;
+  EXPECT_EQ(equal, theirs.jobs.size());
 }
 
 INSTANTIATE_TEST_SUITE_P(Runs, GavelGandiva,
-                         testing::Values(std::tuple("mmf", std::array{8, 16, 24}, 28'799.0),
-                                         std::tuple("mmf18", std::array{4, 6, 8}, 17'279.0)));
+                         testing::Values(std::tuple("mmf", std::array{8, 16, 24}),
+                                         std::tuple("mmf18", std::array{4, 6, 8})));
 
 }  // namespace
 }  // namespace berth::test

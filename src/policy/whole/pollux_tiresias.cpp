@@ -173,17 +173,18 @@ class PolluxTiresias final : public Policy {
     trial.rollback(empty);
     Seating seating(view, placer_, trial);
     std::set<JobId> seated = keep_left_alone(view, jobs, seating);
-    for (const auto give : {&Seating::keep, &Seating::seat}) {
+    for (const bool where_it_is : {true, false}) {
       for (const JobId id : jobs) {
         if (!run.contains(id) || seated.contains(id)) continue;
-        if ((seating.*give)(id, ask_of(view.job(id)))) seated.insert(id);
+        const Ask ask = ask_of(view.job(id));
+        if (where_it_is ? seating.keep(id, ask) : seating.seat(id, ask)) seated.insert(id);
       }
     }
     for (const JobId id : jobs) {  // where jobs share GPUs, some may stay that were not counted
       if (!seated.contains(id)) seating.keep(id, ask_of(view.job(id)));
     }
     seats_.clear();
-    for (Seat& seat : seating.take()) seats_[seat.job] = std::move(seat.place);
+    for (Seat& seat : seating.take()) seats_[seat.jobs.front()] = std::move(seat.place);
     next_ = jobs.empty() ? kNever : round_at_or_after(view.now() + Duration(1));
   }
 
