@@ -170,6 +170,8 @@ extern const About kWorstFit;
 
 std::unique_ptr<Placer> consolidated(const Keys&);
 extern const About kConsolidated;
+std::unique_ptr<Placer> fullest(const Keys&);
+extern const About kFullest;
 
 std::unique_ptr<Placer> lucid(const Keys&);
 extern const About kLucid;

@@ -73,6 +73,7 @@ constexpr auto kPlacers = std::to_array<PlacerEntry>({
     {"best-fit", &kBestFit, best_fit},
     {"worst-fit", &kWorstFit, worst_fit},
     {"consolidated", &kConsolidated, consolidated},
+    {"fullest", &kFullest, fullest},
     {"lucid", &kLucid, lucid},
     {"least-shared", &kLeastShared, least_shared},
     {"topology", &kTopology, topology},
