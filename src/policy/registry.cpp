@@ -35,6 +35,8 @@ constexpr auto kPolicies = std::to_array<PolicyEntry>({
     {"afs", kAfs, afs},
     {"optimus", kOptimus, optimus},
     {"max-min-gpus", kMaxMinGpus, max_min_gpus},
+    {"synergy/drf", kSynergyDrf, synergy_drf},
+    {"synergy/tetris", kSynergyTetris, synergy_tetris},
     {"max-min", kMaxMin, max_min},
     {"gavel/isolated", kGavelIsolated, gavel_isolated},
     {"gavel/fifo-perf", kGavelFifoPerf, gavel_fifo_perf},
