@@ -163,7 +163,7 @@ class Synergy final : public Policy {
       seats = as_chosen(chosen, kept);
     }
     round_.clear();
-    for (Seat& seat : *seats) round_[seat.job] = std::move(seat.place);
+    for (Seat& seat : *seats) round_[seat.jobs.front()] = std::move(seat.place);
     round_end_ = later(view.now(), length_);
   }
 
