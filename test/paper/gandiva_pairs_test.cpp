@@ -109,7 +109,6 @@ class GandivaLoop {
     double x = 0;
     double time = 0;
     double deficit = 0;
-    bool is_planned = false;
   };
   struct Books {
     std::map<Combination, Unit> units;
@@ -175,10 +174,9 @@ class GandivaLoop {
       Books& books = ledger_[type];
       books.total = 0;
       for (auto& [jobs, unit] : books.units) {
-        if (unit.is_planned) unit.deficit += unit.x * (now_ - allocated_) - (unit.time - kHalf);
+        unit.deficit += unit.x * (now_ - allocated_) - (unit.time - kHalf);  // 180 of a new pair
         unit.time = kHalf;
         books.total += kHalf;
-        unit.is_planned = true;
         unit.x = chosen.contains(jobs) ? part_of(jobs, type, chosen.size()) : 0;
       }
     }

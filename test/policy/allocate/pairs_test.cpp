@@ -14,10 +14,10 @@ namespace {
 TEST(PythonRandom, DrawsAsCPythonDoesFromSeedZero) {
   using Two = std::pair<std::uint32_t, std::uint32_t>;
   PythonRandom large(0);  // random.sample(range(30), 2)
-  for (const Two two : {Two{27, 12}, {24, 28}, {13, 1}, {8, 16}, {15, 12}}) {
+  for (const Two& two : {Two{27, 12}, {24, 28}, {13, 1}, {8, 16}, {15, 12}}) {
     EXPECT_EQ(large.two_of(30), two);
   }
-  for (const Two two : {Two{4, 7}, {5, 3}, {8, 2}, {4, 2}, {1, 4}}) {  // then range(10)
+  for (const Two& two : {Two{4, 7}, {5, 3}, {8, 2}, {4, 2}, {1, 4}}) {  // then range(10)
     EXPECT_EQ(large.two_of(10), two);
   }
 }
