@@ -89,8 +89,8 @@ constexpr auto kPlacers = std::to_array<PlacerEntry>({
 
 namespace {
 
-/// `; did you mean X?`, or "". In papers a name stands in capitals, without its system, or the
-/// system's alone.
+/// `; did you mean X?`, or "". In papers a name stands in capitals, as its system's alone, or
+/// without that.
 std::string suggestion(std::string_view typed, std::span<const std::string> names) {
   std::string name(typed);
   for (char& letter : name) {
@@ -100,8 +100,8 @@ std::string suggestion(std::string_view typed, std::span<const std::string> name
   if (name.empty()) return "";
   for (const auto& fits :
        {+[](const std::string& one, const std::string& n) { return one == n; },
-        +[](const std::string& one, const std::string& n) { return one.ends_with("/" + n); },
-        +[](const std::string& one, const std::string& n) { return one.starts_with(n + "/"); }}) {
+        +[](const std::string& one, const std::string& n) { return one.starts_with(n + "/"); },
+        +[](const std::string& one, const std::string& n) { return one.ends_with("/" + n); }}) {
     const auto found =
         std::ranges::find_if(names, [&](const std::string& one) { return fits(one, name); });
     if (found != names.end()) return "; did you mean " + *found + "?";

@@ -304,7 +304,7 @@ TEST_F(Explain, SaysBesideWhichJobItsShareOfTheTimeIs) {
   const Explanation found = explain(engine.view(), JobId(6), engine.refused(JobId(6)));
   EXPECT_EQ(found.why, Why::Order) << "a GPU has room beside others";
   EXPECT_THAT(found.text,
-              HasSubstr("; other jobs have this round; its share of the time is beside job 4;"));
+              HasSubstr("; other jobs have this round; its share of the time is beside job 4"));
 }
 
 TEST_F(Explain, SaysThatAJobCameAfterThePlan) {

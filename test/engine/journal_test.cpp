@@ -54,6 +54,8 @@ template <>
 constexpr std::size_t kDerived<GpuSpec> = 1;
 template <>
 constexpr std::size_t kDerived<Job> = 1;
+template <>
+constexpr std::size_t kDerived<Account> = 1;
 
 TEST(Structures, NameEveryMemberOnce) {
   for_each_structure([]<class T> {

@@ -13,8 +13,8 @@
 //                                     host= priority= min= max= saves model=
 //   speed net old 25                  percent, of a model on a type of GPU, beside that of its run
 //                                     time
-//   beside net big 60 old             percent, of a model beside another on a GPU, on this type only
-//                                     if one is named
+//   beside net big 60 old             percent, of a model beside another on a GPU; where a type is
+//                                     named, on that alone
 //   scale net 100 180 250             percent, of a model on one GPU, two, three
 //   at 50 cancel a                    also: hold a, release a, gpu n0:1 down, gpu n0:1 up,
 //                                     reserve n0:1 for 7 from 100 until 200 (for a user),

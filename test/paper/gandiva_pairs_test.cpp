@@ -170,6 +170,10 @@ class GandivaLoop {
     for (std::size_t i = 0; i < proposal.options.size(); ++i) {
       if (proposal.shares[i].part > 0) chosen.insert(proposal.options[i].jobs);
     }
+    // Two that cannot run beside each other on any type were drawn all the same, and wait.
+    std::size_t shown = 0;
+    for (const Combination& unit : chosen) shown += unit.size();
+    const std::size_t units = chosen.size() + (present_.size() - shown) / 2;
     for (std::size_t type = 0; type < ledger_.size(); ++type) {
       Books& books = ledger_[type];
       books.total = 0;
@@ -177,7 +181,7 @@ class GandivaLoop {
         unit.deficit += unit.x * (now_ - allocated_) - (unit.time - kHalf);  // 180 of a new pair
         unit.time = kHalf;
         books.total += kHalf;
-        unit.x = chosen.contains(jobs) ? part_of(jobs, type, chosen.size()) : 0;
+        unit.x = chosen.contains(jobs) ? part_of(jobs, type, units) : 0;
       }
     }
     for (const JobId id : present_) of(id).is_planned = true;
@@ -194,17 +198,21 @@ class GandivaLoop {
     return sum > 1 ? even(type) / sum : even(type);
   }
 
-  /// The largest claim first, of equal ones the one that came first.
+  /// The largest claim first; of equal ones that of the job that came first, alone before in pairs.
   std::vector<Combination> by_claim(std::size_t type) {
     const Books& books = ledger_[type];
     using Claim = std::tuple<double, double, double>;
     std::vector<std::pair<Claim, Combination>> claims;
+    const auto add = [&](const Combination& jobs) {
+      const Unit& unit = books.units.at(jobs);
+      const bool is_new = unit.time == 0 || books.total == 0;
+      const double claim = is_new ? unit.x * 1e9 : unit.x / (unit.time / books.total);
+      claims.push_back({{unit.x == 0 ? 0 : claim, unit.deficit, unit.x}, jobs});
+    };
     for (const JobId id : present_) {
-      for (const auto& [jobs, unit] : books.units) {
-        if (jobs.back() != id) continue;
-        const bool is_new = unit.time == 0 || books.total == 0;
-        const double claim = is_new ? unit.x * 1e9 : unit.x / (unit.time / books.total);
-        claims.push_back({{unit.x == 0 ? 0 : claim, unit.deficit, unit.x}, jobs});
+      add({id});
+      for (const JobId other : present_) {
+        if (other < id && of(other).gpus == of(id).gpus) add({other, id});
       }
     }
     std::ranges::stable_sort(claims, std::greater(), &std::pair<Claim, Combination>::first);

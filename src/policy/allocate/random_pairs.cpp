@@ -45,8 +45,8 @@ constexpr About kGavelGandiva{
         "`--seed` says.",
     .cost = "O(jobs x types) per plan, O(jobs^2) where jobs are drawn; else as `gavel/isolated`.",
     .proof =
-        "Every placement of the first 80 and 48 rounds of two runs of the artefact, by the rule in "
-        "a loop like its own; later rounds differ (test/paper/gandiva_pairs_test.cpp).",
+        "Its pairs give every placement and every completion time of two runs of the artefact, to "
+        "the last bit, in a loop like its own (test/paper/gandiva_pairs_test.cpp).",
     .needs = {.preemption = true},
     .keys = kGavelKeys};
 
