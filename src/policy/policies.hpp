@@ -111,6 +111,26 @@ std::unique_ptr<Policy> synergy_drf(const Keys&, std::unique_ptr<Placer>, const 
 extern const About kSynergyDrf;
 std::unique_ptr<Policy> synergy_tetris(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kSynergyTetris;
+std::unique_ptr<Policy> astraea(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kAstraea;
+std::unique_ptr<Policy> themis(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kThemis;
+std::unique_ptr<Policy> astraea_fairness(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kAstraeaFairness;
+std::unique_ptr<Policy> astraea_disc_fairness(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kAstraeaDiscFairness;
+std::unique_ptr<Policy> astraea_job_reward(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kAstraeaJobReward;
+std::unique_ptr<Policy> astraea_themis(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kAstraeaThemis;
+std::unique_ptr<Policy> astraea_2das(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kAstraea2das;
+std::unique_ptr<Policy> astraea_fifo(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kAstraeaFifo;
+std::unique_ptr<Policy> astraea_shortest(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kAstraeaShortest;
+std::unique_ptr<Policy> astraea_smallest(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kAstraeaSmallest;
 
 std::unique_ptr<Policy> gavel_isolated(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kGavelIsolated;

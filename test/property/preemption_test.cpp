@@ -113,6 +113,9 @@ TEST_P(EveryPreemptivePolicy, LeavesNobodyOutWhoCouldHaveStayed) {
   if (GetParam().starts_with("gavel/") || GetParam() == "max-min") {
     GTEST_SKIP() << "as published, it fills a round before it looks who is where";
   }
+  if (GetParam().starts_with("astraea/")) {
+    GTEST_SKIP() << "as published, a lease ends, or is taken back, though nobody gets its GPUs";
+  }
   for (std::uint64_t seed = 1; seed <= preempted_worlds(); ++seed) {
     World world(calm(seed));
     Engine engine = this->engine(world, seed);
