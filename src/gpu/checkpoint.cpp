@@ -161,18 +161,10 @@ std::string why_no_suspension(std::span<const Device> devices, int version) {
              " is split into MIG instances, of which no process can be checkpointed";
     }
   }
-  if (devices.size() == 1) return "";
-  if (version < kGpuMovesSince) {
-    return "the driver is of CUDA " + version_text(version) + ", and to restore on another of " +
-           std::to_string(devices.size()) + " GPUs needs " + version_text(kGpuMovesSince) +
-           " (driver 580)";
-  }
-  const auto other = std::ranges::find_if(
-      devices, [&](const Device& device) { return device.name != devices.front().name; });
-  if (other == devices.end()) return "";
-  return "GPUs 0 and " + std::to_string(other->index) + " are of two models (" +
-         devices.front().name + ", " + other->name +
-         "), and a process is restored on one of its own model only";
+  if (devices.size() == 1 || version >= kGpuMovesSince) return "";
+  return "the driver is of CUDA " + version_text(version) + ", and to restore on another of " +
+         std::to_string(devices.size()) + " GPUs needs " + version_text(kGpuMovesSince) +
+         " (driver 580)";
 }
 
 }  // namespace berth

@@ -82,7 +82,7 @@ class LeasedPlaces final : public LeaseRoom {
     bool moves = false;
     for (const JobId id : jobs) {
       if (stays_put(view_, id)) continue;
-      seats.push_back({.job = id, .ask = ask_of(view_.job(id)), .place = seats_.at(id)});
+      seats.push_back({.jobs = {id}, .ask = ask_of(view_.job(id)), .place = seats_.at(id)});
       const Job& job = *view_.find(id);
       moves = moves || (is_running(job.state) && placement_of(job.grant) != seats_.at(id));
     }
@@ -93,7 +93,7 @@ class LeasedPlaces final : public LeaseRoom {
       if (stays_put(view_, id)) again.stay(id);
     }
     for (Seat& seat : with_fewest_moves(std::move(seats), std::move(again))) {
-      seats_[seat.job] = std::move(seat.place);
+      seats_[seat.jobs.front()] = std::move(seat.place);
     }
     seat_again();
   }
@@ -101,7 +101,7 @@ class LeasedPlaces final : public LeaseRoom {
  private:
   bool note() {
     Seat seat = std::move(seating_->take().back());
-    seats_[seat.job] = std::move(seat.place);
+    seats_[seat.jobs.front()] = std::move(seat.place);
     return true;
   }
 
