@@ -93,6 +93,22 @@ TEST_F(AttachTest, ATerminalLeavesAndAnotherReturnsAfterARestart) {
   EXPECT_EQ(rig_.wait_end(1)["exit_code"], 5);
 }
 
+/// As under systemd's PrivateTmp, pam_namespace or a snap.
+TEST_F(AttachTest, AClientWithATmpOfItsOwnHasItsJob) {
+  const std::string own_tmp = "unset XDG_RUNTIME_DIR; cd /; mount -t tmpfs none /tmp && exec " +
+                              test::program("berth").string() +
+                              " run --socket /proc/$OUTSIDE/root" + rig_.socket() +
+                              " --gpus 0 --cwd / -- sh -c 'echo out; cat; exit 5'";
+  const auto ran = test::run_program(
+      "/bin/bash", {"-c",
+                    "unshare -m true 2>/dev/null || exit 99; echo typed | OUTSIDE=$$ "
+                    "unshare -m sh -c \"$0\"; exit ${PIPESTATUS[1]}",
+                    own_tmp});
+  if (ran.exit_code == 99) GTEST_SKIP() << "no mounts of one's own here";
+  EXPECT_EQ(ran.exit_code, 5) << ran.err;
+  EXPECT_EQ(ran.out, "out\ntyped\n");
+}
+
 TEST_F(AttachTest, AClosedTerminalLeavesTheJobIfAskedToAndTheOutputOfASubmittedJobIsShown) {
   rig_.folder().write("waits", std::string("echo ready; ") + test::kUntilGo);
   const auto closed = test::run_program(

@@ -65,6 +65,18 @@ TEST(Attended, TheOrderOfWhatGoesToOneFileIsKept) {
   EXPECT_EQ(rest.error, "");
 }
 
+TEST(Attended, FindsItsClientByTheRootOfThatOrByItsOwn) {
+  for (const pid_t client_there : {getpid(), pid_t{1 << 30}}) {
+    Daemon daemon;
+    Client client(daemon.folder() / "s");
+    Order order = attended(daemon, client, "echo met");
+    order.attach->socket = "/proc/" + std::to_string(client_there) + "/root" + client.path();
+    daemon.start(order);
+    client.accept();
+    EXPECT_EQ(client.rest().output, "met\n") << client_there;
+  }
+}
+
 TEST(Attended, InputGoesThroughTheJob) {
   Daemon daemon;
   const File nothing(memfd_create("error", MFD_CLOEXEC));

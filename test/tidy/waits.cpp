@@ -118,7 +118,7 @@ constexpr auto kPermits = std::to_array<Permit>({
     {"src/shim/program/elsewhere.cpp", "open", kOwnProcess},
     {"src/shim/program/elsewhere.cpp", "poll", "for that process, two seconds at most"},
     {"src/shim/program/ending.cpp", "open", kCgroups},
-    {"src/shim/program/exec.cpp", "open execve", kAsJob},
+    {"src/shim/program/exec.cpp", "open execve stat", kAsJob},
     {"src/shim/program/helper.cpp", "open", "/dev/null"},
     {"src/shim/program/helper.cpp", "poll waitpid", "for a process of the user's, within a limit"},
     {"src/shim/program/launch.cpp", "open clone", kAsJob},

@@ -71,18 +71,22 @@ Expected<Rendezvous> Rendezvous::open() {
   const auto folder = private_folder();
   if (!folder) return fail(ErrorCode::Io, std::string("a folder in /tmp: ") + std::strerror(errno));
   Rendezvous made;
-  made.path_ = *folder + "/s";
+  made.file_ = *folder + "/s";
   made.socket_ = Descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!listens(made.descriptor(), made.path_)) {
-    return fail(ErrorCode::Io, made.path_ + ": " + std::strerror(errno));
+  if (!listens(made.descriptor(), made.file_)) {
+    return fail(ErrorCode::Io, made.file_ + ": " + std::strerror(errno));
   }
   return made;
 }
 
 Rendezvous::~Rendezvous() {
-  if (path_.empty()) return;  // moved from
-  unlink(path_.c_str());
-  rmdir(path_.substr(0, path_.rfind('/')).c_str());
+  if (file_.empty()) return;  // moved from
+  unlink(file_.c_str());
+  rmdir(file_.substr(0, file_.rfind('/')).c_str());
+}
+
+std::string Rendezvous::path() const {
+  return "/proc/" + std::to_string(getpid()) + "/root" + file_;
 }
 
 std::optional<Descriptor> Rendezvous::accept() const {

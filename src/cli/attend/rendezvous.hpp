@@ -18,7 +18,9 @@ class Rendezvous {
   Rendezvous& operator=(Rendezvous&&) = delete;
   ~Rendezvous();
 
-  const std::string& path() const { return path_; }
+  /// By this process's own root: its /tmp may be another than berthd's, as under systemd's
+  /// PrivateTmp, pam_namespace or a snap. A shim that may not look there takes what stands behind.
+  std::string path() const;
   int descriptor() const { return socket_.number(); }
   /// The next connection of this user or root; other users are refused.
   std::optional<Descriptor> accept() const;
@@ -26,7 +28,7 @@ class Rendezvous {
  private:
   Rendezvous() = default;
 
-  std::string path_;
+  std::string file_;
   Descriptor socket_;
 };
 

@@ -21,7 +21,7 @@ namespace {
 constexpr std::chrono::seconds kConnecting{5};  ///< The socket's folder may be anywhere.
 
 /// Connects without waiting: `berth run` listens for this one connection. Returns: 0 or an errno.
-int connect_to(int socket, const std::string& path) {
+int connect_by(int socket, const std::string& path) {
   sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
   Descriptor named;
   std::string reached = path;
@@ -33,6 +33,23 @@ int connect_to(int socket, const std::string& path) {
   std::ranges::copy(reached, address.sun_path);
   const auto* const any = reinterpret_cast<const sockaddr*>(&address);
   return connect(socket, any, sizeof address) == 0 ? 0 : errno;
+}
+
+/// `/tmp/x` of `/proc/7/root/tmp/x`, which is how a client names a file of its own /tmp, if it has
+/// one. Where its number or that path means nothing here the folders may be the same all the same.
+std::string seen_from_here(const std::string& path) {
+  constexpr std::string_view kProcesses = "/proc/";
+  constexpr std::string_view kRoot = "root/";
+  if (!path.starts_with(kProcesses)) return "";
+  const std::size_t slash = path.find('/', kProcesses.size());
+  if (slash == path.npos || path.compare(slash + 1, kRoot.size(), kRoot) != 0) return "";
+  return path.substr(slash + kRoot.size());
+}
+
+int connect_to(int socket, const std::string& path) {
+  const int error = connect_by(socket, path);
+  const std::string here = error == 0 ? "" : seen_from_here(path);
+  return here.empty() ? error : connect_by(socket, here);
 }
 
 Outputs outputs_of(pid_t pid) {

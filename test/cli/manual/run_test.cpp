@@ -83,7 +83,8 @@ TEST_F(Run, ListensInAFolderOfItsOwn) {
   struct stat folder{};
   ASSERT_EQ(stat(socket.parent_path().c_str(), &folder), 0);
   EXPECT_EQ(folder.st_mode & 0777, 0700U);
-  EXPECT_EQ(socket.parent_path().parent_path(), scratch_.path());
+  EXPECT_EQ(std::filesystem::canonical(socket.parent_path().parent_path()), scratch_.path());
+  EXPECT_THAT(socket.string(), testing::StartsWith("/proc/")) << "its /tmp may be its own";
   events()->write(job_event(kDone));
   EXPECT_EQ(run.wait().exit_code, 0);
   expect_nothing_left();
