@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -204,6 +205,28 @@ TEST(Trouble, AStateOfWhichAGroupOrAFileIsOpenIsRefused) {
   ASSERT_EQ(::chmod(journal.c_str(), 0666), 0);
   EXPECT_THAT(rig.start_refused({"--state", state}).err,
               HasSubstr(journal + ": every user may write there"));
+}
+
+/// As `cp -r` and `sqlite3 journal.db ".backup ..."` make it.
+TEST(Trouble, ACopyOfAStateIsClosedToOtherReaders) {
+  Rig rig;
+  rig.start();
+  rig.wait_end(rig.submit("echo secret", {{"gpus", 0}}));
+  rig.stop();
+  const std::vector<std::string> closed = {rig.journal(), rig.state() + "/logs",
+                                           rig.state() + "/attempts", rig.state() + "/job-key"};
+  for (const std::string& path : closed) {
+    const mode_t execute = std::filesystem::is_directory(path) ? 0111 : 0;
+    ASSERT_EQ(::chmod(path.c_str(), 0644 | execute), 0);
+  }
+  rig.start();
+  for (const std::string& path : closed) {
+    const mode_t execute = std::filesystem::is_directory(path) ? 0100 : 0;
+    struct stat status{};
+    ASSERT_EQ(::stat(path.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0600 | execute) << path;
+  }
+  EXPECT_EQ(rig.log(1), "secret\n");
 }
 
 TEST(Trouble, AConfigurationThatCannotBeReadIsNamed) {
