@@ -44,6 +44,7 @@ TEST(CliErrors, AnUnknownVerbIsNamedWithThoseThereAre) {
   for (const auto& [words, begin] : std::vector<std::pair<std::vector<std::string>, std::string>>{
            {{"frob"}, "berth: frob: no such verb; valid verbs: run, submit, attach, adopt, ls, "},
            {{"sumbit"}, "berth: sumbit: no such verb; did you mean submit? berth help lists all"},
+           {{"bjobs"}, "berth: bjobs: no such verb; did you mean ls? berth help lists all"},
            {{"help", "lss"}, "berth: lss: no such verb; did you mean ls? berth help lists all"},
            {{""}, "berth: : no such verb; valid verbs: run, "},
            {{"--frob", "ls"},

@@ -126,6 +126,21 @@ TEST(Job, IsLookedUpInItsOwnPath) {
   EXPECT_EQ(second.log(), "mine\n");
 }
 
+/// As root's folders are after su, which leaves PATH as it was.
+TEST(Job, FindsNothingInAFolderThatItMayNotEnter) {
+  Daemon daemon;
+  chmod(daemon.folder().path().c_str(), 0755);
+  const std::string closed = daemon.folder() / "closed";
+  mkdir(closed.c_str(), 0);
+  Order order = daemon.shell("");
+  if (is_root()) order.user = order.group = 65534;
+  order.arguments = {"no-such-program"};
+  order.environment = {"PATH=" + closed + ":/usr/bin"};
+  const Ended ended = daemon.run(order);
+  EXPECT_EQ(ended.exit.number, ENOENT);
+  EXPECT_EQ(shell_code(ended.exit), 127);
+}
+
 TEST(Job, WithoutItsDirectoryIsNotRun) {
   Daemon daemon;
   Order order = daemon.shell("echo ran");

@@ -41,6 +41,7 @@ struct Foreign {
 
 constexpr std::string_view kOneMachine = "a job is one command on one machine; leave it out";
 constexpr std::string_view kGpuMemory = "say --vram SIZE, as 10G: memory on each GPU";
+constexpr std::string_view kGpusAndMemory = "say --gpus N and --vram SIZE, the memory on each GPU";
 constexpr std::string_view kEvents = "say --notify ADDRESS and --notify-on start,end,fail";
 constexpr std::string_view kTerminal =
     "berth run gives the job a terminal where there is one; leave it out";
@@ -51,12 +52,20 @@ constexpr auto kForeign = std::to_array<Foreign>({
     // docker, before sbatch's -i
     {"-it", "", kTerminal},
     {"-ti", "", kTerminal},
+    // qsub and bsub, likewise
+    {"-cwd", "", "a job begins in the directory that submits it; leave it out"},
+    {"-gpu", "", kGpusAndMemory},
+    {"-hold_jid", "", "say --after-any JOBS"},
+    {"-l", "", "say --gpus N, --vram SIZE, --cpus CORES, --mem SIZE, --time DURATION"},
+    {"-pe", "", "say --cpus CORES"},
+    {"-R", "", "say --gpus N, --vram SIZE, --cpus CORES, --mem SIZE"},
+    {"-V", "", "the whole environment goes along; leave it out"},
     // sbatch
     {"--job-name", "-J", "say --name NAME", Reads::Same, "--name"},
     {"--time", "-t",
      "say --time DURATION; a number without a unit means seconds, so say 90min for 90",
      Reads::Minutes, "--time"},
-    {"--gres", "", "say --gpus N and --vram SIZE, the memory on each GPU", Reads::Gres},
+    {"--gres", "", kGpusAndMemory, Reads::Gres},
     {"--gpus", "-G", "say --gpus N", Reads::Gpus},
     {"--gpus-per-node", "", "say --gpus N", Reads::Gpus},
     {"--gpus-per-task", "", "say --gpus N", Reads::Gpus},

@@ -70,12 +70,38 @@ std::optional<std::vector<std::string>> words_of_line(std::string_view text) {
   return words;
 }
 
+/// A queue whose options in a script are not read here.
+struct OtherQueue {
+  std::string_view mark;
+  std::string_view folder;  ///< The variable that tells its jobs where they were submitted.
+};
+/// PBS, LSF and Grid Engine.
+constexpr auto kOtherQueues = std::to_array<OtherQueue>({
+    {"#PBS", "PBS_O_WORKDIR"},
+    {"#BSUB", "LS_SUBCWD"},
+    {"#$", "SGE_O_WORKDIR"},
+});
+
+struct OtherLine {
+  std::string where;
+  OtherQueue queue;
+};
+
 struct Directives {
   std::vector<ScriptLine> berth;
   std::vector<ScriptLine> sbatch;
   std::vector<ScriptLine> gflow;
+  std::vector<OtherLine> others = {};    ///< The first line of each of kOtherQueues.
   std::vector<std::string> unread = {};  ///< Warnings of lines that look as if they were berth's.
 };
+
+/// `#PBS -l ngpus=2`, but no comment.
+bool has_option(std::string_view line, std::string_view mark) {
+  if (!line.starts_with(mark)) return false;
+  line.remove_prefix(mark.size());
+  const std::size_t word = line.find_first_not_of(kBlank);
+  return word != 0 && word != line.npos && line[word] == '-';
+}
 
 Expected<Directives> directives_of(std::string_view head, const std::string& name) {
   Directives found;
@@ -93,6 +119,12 @@ Expected<Directives> directives_of(std::string_view head, const std::string& nam
                    : std::string("write #BERTH, without the blank")));
     }
     if (command != 0) continue;
+    const std::string where = name + ":" + std::to_string(number) + ": ";
+    for (const OtherQueue& queue : kOtherQueues) {
+      const auto is_its = [&](const OtherLine& one) { return one.queue.mark == queue.mark; };
+      if (!has_option(line, queue.mark) || std::ranges::any_of(found.others, is_its)) continue;
+      found.others.push_back({where, queue});
+    }
     for (auto [mark, list] : {std::pair(std::string_view("#BERTH"), &found.berth),
                               std::pair(std::string_view("#SBATCH"), &found.sbatch),
                               std::pair(std::string_view("#GFLOW"), &found.gflow),
@@ -100,7 +132,6 @@ Expected<Directives> directives_of(std::string_view head, const std::string& nam
       const bool is_marked = line.starts_with(mark) &&
                              (line.size() == mark.size() || kBlank.contains(line[mark.size()]));
       if (!is_marked) continue;
-      const std::string where = name + ":" + std::to_string(number) + ": ";
       auto words = words_of_line(line.substr(mark.size()));
       if (!words) return fail(ErrorCode::InvalidArgument, where + "a quote is not closed");
       list->push_back({where, std::move(*words)});
@@ -302,6 +333,12 @@ Expected<std::vector<std::string>> take_options(JobOptions& options, std::string
   if (!found->gflow.empty()) {
     warnings->push_back(found->gflow.front().where +
                         "#GFLOW lines are left out; berth compat gbatch reads them");
+  }
+  for (const OtherLine& other : found->others) {
+    warnings->push_back(other.where + std::string(other.queue.mark) +
+                        " lines are left out; say it by #BERTH and the options of berth submit");
+    options.environment.insert(options.environment.begin(),
+                               std::string(other.queue.folder) + "=" + caller.directory);
   }
   if (!found->sbatch.empty()) {  // of what it wants to know berthd tells the rest
     const std::string job = options["--name"].value_or(name.substr(name.rfind('/') + 1));

@@ -19,7 +19,8 @@ bool is_in_folders(const std::string& name, const std::string& path, const std::
 /// then from its #SBATCH lines, of two the later. Lines count up to the first that is no comment. A
 /// script of this folder is found without `./`, and one that is not executable is given to the
 /// program that its first line names. Returns: warnings, one for each #SBATCH option that is left
-/// out, and one for #GFLOW lines, which `berth compat gbatch` reads. Errors: InvalidArgument as
+/// out, one for #GFLOW lines, which `berth compat gbatch` reads, and one for lines of PBS, LSF and
+/// Grid Engine, whose jobs `cd` to a variable that is set here too. Errors: InvalidArgument as
 /// `FILE:LINE: ...`; for a whole command line in one word.
 Expected<std::vector<std::string>> read_script(JobOptions& options, const Caller& caller);
 

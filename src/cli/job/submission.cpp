@@ -352,23 +352,35 @@ std::optional<Error> set_typed(std::vector<std::string>& environment, const JobO
   return std::nullopt;
 }
 
-/// Those typed, with the values that they have now. What a script says for Slurm is in its options.
+/// As variables begin that a queue sets.
+constexpr auto kOfQueues =
+    std::to_array<std::string_view>({"BERTH_", "SLURM_", "PBS_", "LS_", "SGE_"});
+
+/// Those typed, with the values that they have now. What a script says for Slurm is in its options,
+/// and where it was submitted tells no program.
 std::vector<std::string> typed_variables(const JobOptions& options,
                                          const std::vector<std::string>& environment) {
   std::vector<std::string> typed;
   for (const std::string& variable : environment) {
     const bool is_typed = std::ranges::find(options.environment, name_of(variable), name_of) !=
                           options.environment.end();
-    const bool is_for_slurm = variable.starts_with("BERTH_") || variable.starts_with("SLURM_");
-    if (is_typed && !is_for_slurm) typed.push_back(variable);
+    const bool is_for_queue = std::ranges::any_of(
+        kOfQueues, [&](std::string_view start) { return variable.starts_with(start); });
+    if (is_typed && !is_for_queue) typed.push_back(variable);
   }
   return typed;
 }
 
 Expected<std::string> directory_of(const JobOptions& options, const Caller& caller) {
   if (!options["--cwd"]) {
-    if (is_utf8(caller.directory)) return caller.directory;
-    return fail(ErrorCode::InvalidArgument, "the working directory's name is not UTF-8");
+    if (!is_utf8(caller.directory)) {
+      return fail(ErrorCode::InvalidArgument, "the working directory's name is not UTF-8");
+    }
+    // A process may be where it may not come to, as after su; its job comes there by name.
+    if (access(caller.directory.c_str(), X_OK) == 0 || errno != EACCES) return caller.directory;
+    return fail(ErrorCode::InvalidArgument,
+                "the working directory '" + caller.directory +
+                    "': you may not enter it, nor may the job; say --cwd DIR");
   }
   const auto path = std::filesystem::path(caller.directory) / *options["--cwd"];
   struct stat status{};

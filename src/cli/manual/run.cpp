@@ -137,7 +137,11 @@ constexpr auto kElsewhere = std::to_array<Elsewhere>({
     {"smi", "gpus"},        {"gpustat", "gpus"},    {"nvtop", "top"},       {"first", "next"},
     {"urgent", "next"},     {"promote", "next"},    {"bump", "next"},       {"front", "next"},
     {"prioritize", "next"}, {"priority", "next"},   {"nice", "next"},       {"renice", "next"},
-    {"killall", "cancel"},  {"watch", "top"},       {"start", "release"},
+    {"killall", "cancel"},  {"watch", "top"},       {"start", "release"},   {"bsub", "submit"},
+    {"bjobs", "ls"},        {"bkill", "cancel"},    {"qdel", "cancel"},     {"qhold", "hold"},
+    {"qrls", "release"},    {"qalter", "update"},   {"bmod", "update"},     {"bstop", "hold"},
+    {"bpeek", "logs"},      {"bhist", "history"},   {"bacct", "history"},   {"qacct", "history"},
+    {"bhosts", "gpus"},     {"pbsnodes", "gpus"},   {"qhost", "gpus"},      {"btop", "next"},
 });
 
 std::string suggestion(std::string_view typed) {

@@ -1,6 +1,7 @@
 #include "shim/program/exec.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,6 +36,13 @@ std::string_view path_in(const std::vector<std::string>& environment) {
 bool is_absent(int error) {
   return error == ENOENT || error == ENOTDIR || error == ESTALE || error == ENODEV ||
          error == ETIMEDOUT;
+}
+
+/// As shells see it: a folder of PATH that its user may not enter, such as root's after su, has
+/// nothing.
+bool exists_at(const std::string& path) {
+  struct stat status{};
+  return stat(path.c_str(), &status) == 0;
 }
 
 /// No machine code, as far as its beginning tells.
@@ -84,7 +92,7 @@ int exec_program(const Order& order, const Vectors& vectors) {
     const std::size_t colon = rest.find(':');
     std::string file(colon == 0 || rest.empty() ? "." : rest.substr(0, colon));
     const int error = run(file.append("/").append(name));
-    if (error == EACCES) found_but = EACCES;
+    if (error == EACCES && exists_at(file)) found_but = EACCES;
     if (error != EACCES && !is_absent(error)) return error;
     if (colon == std::string_view::npos) return found_but == 0 ? ENOENT : found_but;
     rest.remove_prefix(colon + 1);

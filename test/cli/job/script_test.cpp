@@ -116,6 +116,32 @@ TEST_F(Script, ItsGflowLinesAreReadForGbatchAndNamedToOthers) {
   EXPECT_THAT(gflow_script(path)->lines, IsEmpty());
 }
 
+TEST_F(Script, ItsLinesForPbsLsfAndGridEngineAreNamedAndItFindsItsFolder) {
+  write(
+      "#!/bin/bash\n"
+      "#PBS -N train\n"
+      "#PBS -l select=1:ngpus=2\n"
+      "#BSUB -gpu num=2\n"
+      "#$ -l gpu=2\n"
+      "cd $PBS_O_WORKDIR\n"
+      "#PBS -q gpu\n");
+  const auto made = submit();
+  ASSERT_TRUE(made) << made.error().message;
+  const std::string rest = " lines are left out; say it by #BERTH and the options of berth submit";
+  EXPECT_THAT(made->warnings, ElementsAre("./job.sh:2: #PBS" + rest, "./job.sh:4: #BSUB" + rest,
+                                          "./job.sh:5: #$" + rest));
+  const std::string folder = folder_.path().string();
+  EXPECT_THAT(made->body.at("environment"),
+              testing::IsSupersetOf({Json("PBS_O_WORKDIR=" + folder), Json("LS_SUBCWD=" + folder),
+                                     Json("SGE_O_WORKDIR=" + folder)}));
+  EXPECT_FALSE(made->body.value("program_words", Json()).dump().contains(folder));
+  write("#!/bin/bash\n#$HOME, and #$ alone\n#$ is no option\n#PBSX -l\n#PBS\n");
+  const auto plain = submit();
+  ASSERT_TRUE(plain) << plain.error().message;
+  EXPECT_THAT(plain->warnings, IsEmpty());
+  EXPECT_THAT(plain->body.at("environment"), ElementsAre("A=1"));
+}
+
 TEST_F(Script, ItsBerthLinesAreOptions) {
   write(
       "#!/bin/bash\n"
@@ -291,6 +317,12 @@ TEST(ForeignFlags, AreAnsweredWithWhatToSayHere) {
            {"-t", "--time DURATION"},
            {"-p", "no partitions"},
            {"--gpu", "--gpu-type TYPE or --gpu-index GPUS"},
+           {"-g", "--gpu-type TYPE or --gpu-index GPUS"},
+           {"-gpu", "--gpus N and --vram SIZE"},
+           {"-c4", "--cpus CORES"},
+           {"-cwd", "leave it out"},
+           {"-hold_jid", "--after-any JOBS"},
+           {"-l", "--time DURATION"},
            {"-G", "--gpus N"}}) {
     EXPECT_THAT(hint_for(typed), HasSubstr(hint)) << typed;
   }

@@ -3,10 +3,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 
 #include "cli/print/option_words.hpp"
+#include "support/process.hpp"
 
 namespace berth::cli {
 namespace {
@@ -232,6 +235,43 @@ TEST(TypedOptions, ExcludeOneAnotherWhereBothAreTyped) {
   std::vector<std::string> words = {"--no-suspend", "yes", "--suspend"};
   add_job_options(app, options, words);
   EXPECT_THROW(app.parse(words), CLI::ExcludesError);
+}
+
+/// Root may enter every folder; so this process is nobody's meanwhile.
+class NotRoot {
+ public:
+  NotRoot() : was_root_(::geteuid() == 0) {
+    if (was_root_) {
+      EXPECT_EQ(::setresuid(65534, 65534, 0), 0);
+    }
+  }
+  ~NotRoot() {
+    if (was_root_) {
+      EXPECT_EQ(::setresuid(0, 0, 0), 0);
+    }
+  }
+  NotRoot(const NotRoot&) = delete;
+  NotRoot& operator=(const NotRoot&) = delete;
+
+ private:
+  bool was_root_;
+};
+
+/// A process that root sent there may be in it all the same, as after su.
+TEST(Submission, RefusesAFolderThatMayNotBeEntered) {
+  const test::ScratchFolder scratch;
+  const std::string closed = scratch / "closed";
+  std::filesystem::create_directory(closed);
+  std::filesystem::permissions(closed, std::filesystem::perms::none);
+  const NotRoot meanwhile;
+  JobOptions options = with([](JobOptions&) {});
+  const Caller caller{.directory = closed};
+  const auto made = submission_of(options, caller);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().message, "the working directory '" + closed +
+                                      "': you may not enter it, nor may the job; say --cwd DIR");
+  options["--cwd"] = "/";
+  EXPECT_TRUE(submission_of(options, caller));
 }
 
 }  // namespace
