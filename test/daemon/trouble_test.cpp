@@ -211,7 +211,7 @@ TEST(Trouble, AStateOfWhichAGroupOrAFileIsOpenIsRefused) {
 TEST(Trouble, ACopyOfAStateIsClosedToOtherReaders) {
   Rig rig;
   rig.start();
-  rig.wait_end(rig.submit("echo secret", {{"gpus", 0}}));
+  rig.wait_end(rig.submit("echo secret"));
   rig.stop();
   const std::vector<std::string> closed = {rig.journal(), rig.state() + "/logs",
                                            rig.state() + "/attempts", rig.state() + "/job-key"};

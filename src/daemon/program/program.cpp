@@ -110,25 +110,28 @@ Expected<void> check_owner(const std::string& path) {
               path + ": group " + std::to_string(status.st_gid) + " may write there");
 }
 
-/// For berthd alone, as it makes it: there are the commands, environments and output of all jobs. A
-/// copy, as cp and sqlite3 make it, is for every reader.
-Expected<void> close_to_others(const std::string& path) {
-  struct stat status{};
-  if (::stat(path.c_str(), &status) != 0) return io_error(path);
-  if ((status.st_mode & (S_IRWXG | S_IRWXO)) == 0) return {};
-  if (::chmod(path.c_str(), status.st_mode & S_IRWXU) != 0) return io_error(path);
-  std::fprintf(stderr, "berthd: %s: others could read it; it is closed to them now\n",
-               path.c_str());
-  return {};
-}
-
 /// What of a state's own folder is trusted: whoever may write there decides what jobs are.
 Expected<void> check_owner_of_files(const std::string& state) {
   for (const char* const name : {"/journal.db", "/journal.db-wal", "/job-key"}) {
     const std::string path = state + name;
     if (::access(path.c_str(), F_OK) != 0) continue;
     if (auto ours = check_owner(path); !ours) return ours;
-    if (auto closed = close_to_others(path); !closed) return closed;
+  }
+  return {};
+}
+
+/// Commands, environments and output of all jobs are for berthd alone, as it makes their files; a
+/// copy, as cp and sqlite3 make it, is for every reader. Must follow the opening of the journal: a
+/// file of something else is left as it is.
+Expected<void> close_to_others(const std::string& state) {
+  for (const char* name : {"/attempts", "/logs", "/journal.db", "/journal.db-wal", "/job-key"}) {
+    const std::string path = state + name;
+    struct stat status{};
+    if (::stat(path.c_str(), &status) != 0) continue;
+    if ((status.st_mode & (S_IRWXG | S_IRWXO)) == 0) continue;
+    if (::chmod(path.c_str(), status.st_mode & S_IRWXU) != 0) return io_error(path);
+    std::fprintf(stderr, "berthd: %s: others could read it; it is closed to them now\n",
+                 path.c_str());
   }
   return {};
 }
@@ -230,7 +233,6 @@ Expected<void> take_state(const std::string& state) {
       return io_error(path);
     }
     if (auto ours = check_owner(path); !ours) return ours;
-    if (auto closed = close_to_others(path); !closed) return closed;
   }
   if (auto ours = check_owner_of_files(state); !ours) return ours;
   const std::string path = state + "/lock";
@@ -344,6 +346,7 @@ Expected<void> serve(Options options, const ReadOptions& read, const Program& pr
   if (!site) return std::unexpected(site.error());
   auto daemon = Daemon::open(options, std::move(*site));
   if (!daemon) return std::unexpected(daemon.error());
+  if (auto closed = close_to_others(options.state); !closed) return closed;
   const mode_t mode = ::geteuid() == 0 ? 0666 : 0600;
   auto server =
       http::Server::open({.path = options.socket, .mode = mode, .limits = {}}, make_api(**daemon));
