@@ -35,8 +35,8 @@ int connect_by(int socket, const std::string& path) {
   return connect(socket, any, sizeof address) == 0 ? 0 : errno;
 }
 
-/// What stands behind `/proc/7/root`, by which a client names a file as it sees it itself. Where its
-/// number or that path means nothing here the folders may be the same all the same.
+/// What stands behind `/proc/7/root`, by which a client names a file as it sees it itself. Where
+/// its number or that path means nothing here the folders may be the same all the same.
 std::string seen_from_here(const std::string& path) {
   constexpr std::string_view kProcesses = "/proc/";
   constexpr std::string_view kRoot = "root/";
