@@ -148,6 +148,41 @@ TEST(Saving, IsChosenBeforeSuspension) {
   EXPECT_THAT(rig.log(slow), HasSubstr("saved "));
 }
 
+TEST(Saving, AnElasticJobGivesAGpuToAnotherAndHasItBack) {
+  Rig rig(
+      {.gpus = "2x24GiB", .config = "policy = \"afs\"\nprobe = \"100ms\"\ngrace = \"500ms\"\n"});
+  rig.start();
+  Json elastic = saving(60);
+  elastic.update({{"gpus", 2}, {"min_gpus", 1}, {"max_gpus", 2}});
+  const std::string saved = rig.folder() / "count";
+  const int wide = rig.submit(
+      "n=$(cat " + saved + " 2>/dev/null || echo 0); trap 'echo $n >" + saved + "; exit 0' USR1\n" +
+          "echo attempt $BERTH_ATTEMPT has $CUDA_VISIBLE_DEVICES from $n.\n" + "until [ -e " +
+          (rig.folder() / "enough") + " ]; do n=$((n+1)); sleep 0.02; done",
+      elastic);
+  const auto says = [&](const std::string& what) {
+    eventually(what, [&] { return rig.log(wide).find(what) != std::string::npos; });
+  };
+  const auto devices = [](const Json& job, std::size_t attempt) {
+    return job["attempts"][attempt]["gpus"].size();
+  };
+  says("attempt 1 has 0,1 from 0.");
+  const int other = rig.submit(test::kUntilGo, whole(3600));
+  rig.wait_for(other, "running");
+  says("attempt 2 has ");
+  EXPECT_EQ(rig.job(wide)["state"], "running") << "both run, on a GPU each";
+  rig.folder().write("go", "");
+  rig.wait_end(other);
+  says("attempt 3 has 0,1 from ");
+  rig.folder().write("enough", "");
+  const Json job = rig.wait_end(wide);
+  EXPECT_EQ(job["state"], "done");
+  EXPECT_EQ(devices(job, 0), 2U);
+  EXPECT_EQ(devices(job, 1), 1U);
+  EXPECT_EQ(devices(job, 2), 2U);
+  EXPECT_THAT(rig.log(wide), testing::Not(HasSubstr("3 has 0,1 from 0."))) << "no work was lost";
+}
+
 TEST(Saving, WhatMakesNoSenseIsRefused) {
   Rig rig;
   rig.start();

@@ -29,10 +29,13 @@ Sharing sharing_of(const JobFields& fields, const JobDefaults& defaults) {
   return usual_sharing(fields.job.spec.duration_class, is_attended(fields.job));
 }
 
-/// Jobs of several GPUs talk to each other over NCCL, which most drivers do not suspend.
+/// Jobs of several GPUs talk to each other over NCCL, which most drivers do not suspend. One that
+/// saves its own state is told to do that, and not suspended.
 Suspending suspending_of(const JobFields& fields) {
   if (fields.suspend) return *fields.suspend ? Suspending::Yes : Suspending::No;
-  const GpuRequest& gpu = fields.job.spec.request.gpu;
+  const JobSpec& spec = fields.job.spec;
+  if (spec.conditions->on_preempt.signal != 0) return Suspending::Unsaid;
+  const GpuRequest& gpu = spec.request.gpu;
   if (gpu.count > GpuCount(1) || gpu.processes > 1) return Suspending::No;
   return usual_suspending(fields.job.spec.duration_class, is_attended(fields.job));
 }
