@@ -150,6 +150,16 @@ std::string bound_text(const JobView& job, const Cluster& cluster) {
   return names.empty() ? "" : "; it goes on on " + names + " alone, where it was suspended";
 }
 
+/// `; it has 31 % of the time, on V100, beside job 4`; "" for one whom the plan gives none.
+std::string share_text(const GateWord& gate, const Cluster& cluster) {
+  if (gate.percent == 0) return "";
+  std::string text = "; it has " + std::to_string(gate.percent) + " % of the time";
+  const auto& types = cluster.type_names();
+  if (types.size() > 1) text += ", on " + types[cluster.gpu(gate.gpu).type];
+  if (gate.beside != JobId(0)) text += ", beside job " + std::to_string(gate.beside.value());
+  return text;
+}
+
 std::string text_of(const Explanation& found, const JobView& job, const ClusterView& view) {
   std::string text =
       "job " + std::to_string(job.id().value()) + ": " + needs_text(ask_of(job).request);
@@ -227,10 +237,7 @@ std::string gate_text(const Explanation& found, const ClusterView& view) {
     case GateWord::What::Turn:
       return "other jobs have their turns";
     case GateWord::What::Round:
-      return found.gate.beside == JobId(0)
-                 ? "other jobs have this round"
-                 : "other jobs have this round; its share of the time is beside job " +
-                       std::to_string(found.gate.beside.value());
+      return "other jobs have this round" + share_text(found.gate, view.cluster());
     case GateWord::What::Plan:
       return "it came after the plan of who gets which GPUs";
     case GateWord::What::Freed:
@@ -356,7 +363,7 @@ Explanation explain(const ClusterView& view, JobId id, const std::optional<Refus
   const bool have_gpus_room = found.fitting >= job.gpus().raw();
   found.host = host_shortage(view, ask.request, have_gpus_room ? fitting_on : usable_on);
   const bool has_room = have_gpus_room && found.host.empty();
-  found.why = reason_for(decided ? std::optional(decided->refusal.why) : std::nullopt, has_room);
+  found.why = reason_for(decided ? std::optional(decided->refusal) : std::nullopt, has_room);
   const bool is_for_out = found.why == Why::Health || (found.why == Why::Capacity && out_first);
   if (is_for_out) found.why = out;
   if (decided) found.until = decided->refusal.until;

@@ -71,22 +71,27 @@ Explanation explain(const ClusterView& view, JobId job, const std::optional<Refu
 void put_first(std::vector<Shortage>& nearest, const Placement& place);
 
 /// What is in the way of a job in the end, by what was decided and by whether the books show room.
-constexpr Why reason_for(std::optional<Why> decided, bool has_room) {
-  switch (decided.value_or(Why::Fits)) {
+/// Where jobs take turns it is the turn, though those that have theirs leave no room.
+constexpr Why reason_for(const std::optional<Refusal>& decided, bool has_room) {
+  using What = GateWord::What;
+  const Refusal refusal = decided.value_or(Refusal{.why = Why::Fits});
+  const What what = refusal.gate.what;
+  const bool is_turn = what == What::Turn || what == What::Round || what == What::Plan;
+  switch (refusal.why) {
     case Why::Limit:
     case Why::Patience:
     case Why::Locality:
-      return *decided;
+      return refusal.why;
     case Why::Capacity:
     case Why::Health:
     case Why::Drain:
-      return has_room ? Why::Locality : *decided;
+      return has_room ? Why::Locality : refusal.why;
     case Why::Fits:
     case Why::Reservation:
     case Why::Order:
       break;
   }
-  return has_room ? decided.value_or(Why::Fits) : Why::Capacity;
+  return has_room || is_turn ? refusal.why : Why::Capacity;
 }
 
 /// The fewest holders whose end makes room for a job on one placement, found greedily: GPU by GPU

@@ -45,9 +45,10 @@ struct GateWord {
     HostMemory,  ///< Of which too little is left to suspend others for it.
   };
   What what = What::None;
-  std::int32_t percent = 0;
-  GpuId gpu;                ///< Of the place that it is kept from: the one that keeps it longest.
-  JobId beside = JobId(0);  ///< With Round: that its plan has it share GPUs with; 0: none.
+  std::int32_t percent = 0;  ///< With Round: of the time, that its plan gives it.
+  GpuId gpu;                 ///< Of the place that it is kept from: the one that keeps it longest;
+                             ///< with Round: of the type of which its plan gives it most.
+  JobId beside = JobId(0);   ///< With Round: that its plan has it share GPUs with; 0: none.
 
   bool operator==(const GateWord&) const = default;
 };

@@ -148,8 +148,8 @@ WaitReason Waits::reason(const Key& key, const Shape& shape, const Engine& engin
   const auto fits = shape.count[static_cast<std::size_t>(Room::Fits)];
   const bool enough_gpus = fits >= key.ask.gpus().raw();
   const bool without_host = enough_gpus && lacks_host(key.ask, shape, view);
-  const auto why = decided ? std::optional(decided->refusal.why) : std::nullopt;
-  switch (reason_for(why, enough_gpus && !without_host)) {
+  const auto refusal = decided ? std::optional(decided->refusal) : std::nullopt;
+  switch (reason_for(refusal, enough_gpus && !without_host)) {
     case Why::Limit:
       return WaitReason::Limit;
     case Why::Reservation:

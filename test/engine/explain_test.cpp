@@ -287,7 +287,7 @@ TEST_F(Explain, SaysThatOtherJobsHaveTheRound) {
                 Exited{.job = JobId(1), .attempt = attempt}, Released{JobId(1), attempt}}});
   const Explanation found = explain(engine.view(), JobId(3), engine.refused(JobId(3)));
   EXPECT_EQ(found.why, Why::Order) << "a GPU is free until the round ends";
-  EXPECT_THAT(found.text, HasSubstr("; other jobs have this round;"));
+  EXPECT_THAT(found.text, HasSubstr("; other jobs have this round; it has 67 % of the time;"));
 }
 
 TEST_F(Explain, SaysBesideWhichJobItsShareOfTheTimeIs) {
@@ -304,7 +304,7 @@ TEST_F(Explain, SaysBesideWhichJobItsShareOfTheTimeIs) {
   const Explanation found = explain(engine.view(), JobId(6), engine.refused(JobId(6)));
   EXPECT_EQ(found.why, Why::Order) << "a GPU has room beside others";
   EXPECT_THAT(found.text,
-              HasSubstr("; other jobs have this round; its share of the time is beside job 4"));
+              HasSubstr("; other jobs have this round; it has 67 % of the time, beside job 4"));
 }
 
 TEST_F(Explain, SaysThatAJobCameAfterThePlan) {

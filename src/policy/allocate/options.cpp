@@ -18,9 +18,10 @@ std::vector<std::int64_t> count_gpus(const Cluster& cluster) {
   return gpus;
 }
 
+/// Where its processes are now is left aside.
 bool can_run_on(const ClusterView& view, const JobView& job, std::uint8_t type) {
   const std::string& name = view.cluster().type_names()[type];
-  return on_type(ask_of(job), type).has_value() &&
+  return on_type({.request = job.request()}, type).has_value() &&
          view.speeds().runs_on(job.spec().model, job.request().gpu.count.raw(), name);
 }
 
@@ -28,19 +29,54 @@ bool can_run_on(const ClusterView& view, const JobView& job, std::uint8_t type) 
 
 Options::Options(const ClusterView& view, std::span<const JobId> jobs, Speed speed, Packing packing)
     : gpus_(count_gpus(view.cluster())) {
+  ByJob rated;
   for (const JobId id : jobs) {
     const JobView job = view.job(id);
-    asked_.push_back(job.request().gpu.count.raw());
+    const std::int64_t asked = job.request().gpu.count.raw();
+    Wide even = 0;
+    rated.emplace_back();
     for (std::uint8_t type = 0; type < gpus_.size(); ++type) {
-      const std::int64_t asked = asked_.back();
       if (asked == 0 || asked > gpus_[type] || !can_run_on(view, job, type)) continue;
-      all_.push_back({.option = {.jobs = {id}, .type = type},
-                      .job = asked_.size() - 1,
-                      .speed = speed == Speed::Alike ? kFullSpeed : speed_on(view, job, type)});
+      rated.back().push_back(
+          {.option = {.jobs = {id}, .type = type},
+           .job = asked_.size(),
+           .speed = speed == Speed::Alike ? kFullSpeed : speed_on(view, job, type)});
+      even += Wide{rated.back().back().speed.ppm()} * gpus_[type];
     }
+    asked_.push_back(asked);
+    even_.push_back(static_cast<std::int64_t>(even / std::max<std::int64_t>(1, gpus())));
+  }
+  settle(view, jobs, rated);
+  for (const std::vector<Rated>& of_job : rated) {
+    all_.insert(all_.end(), of_job.begin(), of_job.end());
     begin_.push_back(all_.size());
   }
   if (packing == Packing::Pairs) add_pairs(view, jobs.first(std::min(jobs.size(), kMostPaired)));
+}
+
+/// A plan that owed a job time on several types would not be kept: it begins on one, and stays.
+void Options::settle(const ClusterView& view, std::span<const JobId> jobs, ByJob& rated) const {
+  std::vector<std::int64_t> wanted(gpus_.size());
+  std::vector<std::size_t> open;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const JobView job = view.job(jobs[i]);
+    const GpuTypes bound = job.bound();
+    const auto is_elsewhere = [&](const Rated& one) { return (bound >> one.option.type & 1) == 0; };
+    if (bound != 0) std::erase_if(rated[i], is_elsewhere);
+    if (rated[i].size() == 1) wanted[rated[i].front().option.type] += asked_[i];
+    const bool will_be_bound = view.settings().suspends_on_type && !job.saves_itself();
+    if (rated[i].size() > 1 && bound == 0 && will_be_bound) open.push_back(i);
+  }
+  for (const std::size_t i : open) {
+    const auto gets = [&](const Rated& one) {
+      const std::uint8_t type = one.option.type;
+      const std::int64_t all = std::max(gpus_[type], wanted[type] + asked_[i]);
+      return Wide{one.speed.ppm()} * gpus_[type] * Rate::kWhole / all;
+    };
+    const Rated best = *std::ranges::max_element(rated[i], {}, gets);
+    wanted[best.option.type] += asked_[i];
+    rated[i] = {best};
+  }
 }
 
 void Options::add_pairs(const ClusterView& view, std::span<const JobId> jobs) {
@@ -98,12 +134,6 @@ std::vector<Row> Options::rows() const {
     if (!row.terms.empty()) rows.push_back(std::move(row));
   }
   return rows;
-}
-
-std::int64_t Options::even_speed(std::size_t job) const {
-  Wide sum = 0;
-  for (const Rated& rated : of(job)) sum += Wide{rated.speed.ppm()} * gpus_[rated.option.type];
-  return static_cast<std::int64_t>(sum / gpus());
 }
 
 }  // namespace berth

@@ -29,8 +29,10 @@ struct RatedTogether {
 };
 
 /// The options of these jobs, by job and type: each type with enough GPUs that the request and the
-/// table of speeds allow. With pairs, also any two that can share GPUs of a type, of the first
-/// kMostPaired jobs: pairs grow with the square. O(jobs x types + pairs x types).
+/// table of speeds allow. Where a suspended job goes on only on the type on which it began
+/// (Settings::suspends_on_type), a job has one: that type, or before it began, the one that gives
+/// it most beside the jobs before it. With pairs, also any two that can share GPUs of a type, of
+/// the first kMostPaired jobs: pairs grow with the square. O(jobs x types + pairs x types).
 class Options {
  public:
   enum class Packing : std::uint8_t { Alone, Pairs };
@@ -64,17 +66,20 @@ class Options {
   std::int64_t gpus_of(std::uint8_t type) const { return gpus_[type]; }
   std::int64_t gpus() const;
 
-  /// The speed, in millionths, of a job that has as much of its time on each type as the type has
-  /// of all GPUs.
-  std::int64_t even_speed(std::size_t job) const;
+  /// The speed, in millionths, of a job that has as much of its time on each type that its request
+  /// allows as the type has of all GPUs.
+  std::int64_t even_speed(std::size_t job) const { return even_[job]; }
 
  private:
+  using ByJob = std::vector<std::vector<Rated>>;
+  void settle(const ClusterView& view, std::span<const JobId> jobs, ByJob& rated) const;
   void add_pairs(const ClusterView& view, std::span<const JobId> jobs);
 
   std::vector<Rated> all_;
   std::vector<RatedTogether> together_;
   std::vector<std::size_t> begin_{0};
   std::vector<std::int64_t> asked_;
+  std::vector<std::int64_t> even_;
   std::vector<std::int64_t> gpus_;
 };
 

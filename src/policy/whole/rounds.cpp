@@ -113,8 +113,7 @@ class Rounds final : public Policy {
     const bool is_planned =
         rules_.newcomers == RoundRules::Newcomers::AreUnowed || !plan_.knows(job) || plan_.has(job);
     Refused refused = waits_its_turn(job, view, is_planned ? What::Round : What::Plan);
-    const auto others = plan_.mostly_beside(job);
-    if (is_planned && !others.empty()) refused.refusal.gate.beside = others.front();
+    if (is_planned) add_prospect(job, view, refused.refusal.gate);
     return refused;
   }
 
@@ -154,6 +153,15 @@ class Rounds final : public Policy {
            });
   }
 
+  void add_prospect(JobId job, const ClusterView& view, GateWord& gate) const {
+    const TimePlan::Prospect prospect = plan_.prospect_of(job);
+    const auto gpus = view.cluster().gpus();
+    const auto first = std::ranges::find(gpus, prospect.type, &GpuSpec::type);
+    gate.percent = prospect.percent;
+    gate.gpu = GpuId(static_cast<std::uint32_t>(first - gpus.begin()));
+    if (!prospect.beside.empty()) gate.beside = prospect.beside.front();
+  }
+
   // ---- Plans ----
 
   void take_answer(const ClusterView& view) {
@@ -174,7 +182,9 @@ class Rounds final : public Policy {
     const bool is_lost = asked_ && !asked_->answer && view.now() >= ask_again_at();
     if (is_lost) asked_.reset();
     if (asked_) return std::nullopt;
-    if (!plan_.is_due(jobs_.ids(), view.now(), rules_.plan_lasts)) return std::nullopt;
+    const bool is_due = plan_.is_due(jobs_.ids(), view.now(), rules_.plan_lasts) ||
+                        plan_.is_outrun(view, jobs_.ids(), rules_.plan_lasts);
+    if (!is_due) return std::nullopt;
     book(view);
     Proposal proposal = allocator_->propose(view, jobs_.ids(), plan_);
     round_end_ = view.now();

@@ -118,6 +118,22 @@ bool TimePlan::is_due(std::span<const JobId> jobs, Instant now, Duration lasts) 
   return changed && (planned == 0 || now >= later(memory_.made_at, lasts));
 }
 
+bool TimePlan::is_outrun(const ClusterView& view, std::span<const JobId> jobs,
+                         Duration lasts) const {
+  if (view.now() < later(memory_.made_at, lasts)) return false;
+  return std::ranges::any_of(jobs, [&](JobId id) {
+    const GpuTypes bound = view.job(id).bound();
+    if (bound == 0) return false;
+    const auto owes_elsewhere = [&](const auto& known) {
+      for (std::size_t type = 0; type < known.second.size(); ++type) {
+        if (known.second[type].owed.part > 0 && (bound >> type & 1) == 0) return true;
+      }
+      return false;
+    };
+    return std::ranges::any_of(memory_.standings.at(id).beside, owes_elsewhere);
+  });
+}
+
 void TimePlan::make(Instant now, const Owed& owed) {
   for (const auto& [job, by_others] : owed) {
     Standing& standing = memory_.standings.at(job);
@@ -169,22 +185,28 @@ std::vector<TimePlan::Claimant> TimePlan::by_claim(std::span<const JobId> jobs, 
   return order;
 }
 
-std::vector<JobId> TimePlan::mostly_beside(JobId job) const {
-  Combination most;
-  TimeShare share;
+TimePlan::Prospect TimePlan::prospect_of(JobId job) const {
+  Prospect prospect;
+  TimeShare most;
+  Wide millionths = 0;
   for (const auto& [last, standing] : memory_.standings) {
     for (const auto& [others, types] : standing.beside) {
       if (last != job && !std::ranges::binary_search(others, job)) continue;
-      for (const OnType& on : types) {
-        if (Wide{on.owed.part} * share.of <= Wide{share.part} * on.owed.of) continue;
-        share = on.owed;
-        most = others;
-        most.push_back(last);
+      for (std::size_t type = 0; type < types.size(); ++type) {
+        const TimeShare& owed = types[type].owed;
+        millionths += Wide{owed.part} * Rate::kWhole / owed.of;
+        if (Wide{owed.part} * most.of <= Wide{most.part} * owed.of) continue;
+        most = owed;
+        prospect.type = type;
+        prospect.beside = others;
+        prospect.beside.push_back(last);
       }
     }
   }
-  std::erase(most, job);
-  return most;
+  std::erase(prospect.beside, job);
+  constexpr std::int64_t kPercent = Rate::kWhole / 100;
+  prospect.percent = static_cast<std::int32_t>((millionths + kPercent / 2) / kPercent);
+  return prospect;
 }
 
 bool is_sane(const TimePlan::Memory& memory) {

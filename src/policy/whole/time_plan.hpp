@@ -65,6 +65,9 @@ class TimePlan {
   Duration worked(JobId job) const { return memory_.standings.at(job).worked; }
   /// True if these are not the jobs of the plan and it is this old, or none of its jobs is left.
   bool is_due(std::span<const JobId> jobs, Instant now, Duration lasts) const;
+  /// True if it owes one of these time on a type on which that job cannot go on, as where its
+  /// processes are bound to the type that they began on (Job::bound), and it is this old.
+  bool is_outrun(const ClusterView& view, std::span<const JobId> jobs, Duration lasts) const;
   Instant made_at() const { return memory_.made_at; }
 
   /// What each job is owed alone, and each combination of which it is the last, by type. Those
@@ -89,8 +92,14 @@ class TimePlan {
   };
   std::vector<Claimant> by_claim(std::span<const JobId> jobs, std::size_t type,
                                  const Ranking& by) const;
-  /// The others of that combination of this job which is owed most. O(combinations).
-  std::vector<JobId> mostly_beside(JobId job) const;
+  /// What a job is owed, in all combinations together.
+  struct Prospect {
+    std::int32_t percent = 0;        ///< Of all time.
+    std::size_t type = 0;            ///< Of which one combination is owed most,
+    std::vector<JobId> beside = {};  ///< with these.
+  };
+  /// O(combinations).
+  Prospect prospect_of(JobId job) const;
 
   const Memory& memory() const { return memory_; }
   void remember(Memory memory) {

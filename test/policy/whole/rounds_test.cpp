@@ -268,6 +268,34 @@ TEST(TimePlan, ClaimsGoByTimeReceivedOverTimeOwed) {
             (Positions{1, 3, 0, 2}));
 }
 
+TEST(TimePlan, IsOutrunWhereItOwesTimeOnATypeThatAJobHasLeftBehind) {
+  Cluster two;
+  two.add_switch();
+  two.add_node({.name = "a", .gpus = 1, .vram = Bytes(std::int64_t{24} << 30), .type = "V100"});
+  two.add_node({.name = "b", .gpus = 1, .vram = Bytes(std::int64_t{24} << 30), .type = "K80"});
+  test::Scene scene(two);
+  const std::vector<JobId> jobs = {scene.wait(test::whole(1, kForever)),
+                                   scene.wait(test::whole(1, kForever))};
+  JobList list;
+  list.update(scene.view(), {}, *count({}));
+  TimePlan plan;
+  plan.follow(scene.view(), list);
+  TimePlan::Owed owed;
+  for (const JobId id : jobs) owed[id][{}] = {{3, 10}, {2, 5}};
+  plan.make(kStart, owed);
+  EXPECT_EQ(plan.prospect_of(jobs[0]).percent, 70);
+  EXPECT_EQ(plan.prospect_of(jobs[0]).type, 1U);
+  scene.at(kStart + seconds(60));
+  const auto is_outrun = [&](Duration lasts) { return plan.is_outrun(scene.view(), jobs, lasts); };
+  EXPECT_FALSE(is_outrun(seconds(60))) << "any may run on either";
+  scene.job(jobs[1]).bound = GpuTypes{1} << 1;
+  EXPECT_TRUE(is_outrun(seconds(60)));
+  EXPECT_FALSE(is_outrun(seconds(61))) << "not so soon";
+  owed[jobs[1]][{}] = {{0, 1}, {2, 5}};
+  plan.make(kStart, owed);
+  EXPECT_FALSE(is_outrun(seconds(60)));
+}
+
 TEST(TimePlan, OwesCombinationsAndForgetsThemWithAJobOrAPlan) {
   test::Scene scene(test::uniform(1, 4));
   std::vector<JobId> jobs;
@@ -295,7 +323,7 @@ TEST(TimePlan, OwesCombinationsAndForgetsThemWithAJobOrAPlan) {
   plan.add({jobs[0], jobs[1]}, 0, seconds(1));
   plan.add({jobs[1], jobs[2]}, 0, seconds(9));  // of no plan
   EXPECT_EQ(combinations(), (Combinations{{jobs[0], jobs[2]}, {jobs[0], jobs[1]}}));
-  EXPECT_EQ(plan.mostly_beside(jobs[2]), std::vector{jobs[0]});
+  EXPECT_EQ(plan.prospect_of(jobs[2]).beside, std::vector{jobs[0]});
   TimePlan::Memory memory = plan.memory();
   EXPECT_TRUE(is_sane(memory));
   memory.standings.at(jobs[1]).beside[{jobs[2]}] = {{}};
