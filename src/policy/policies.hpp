@@ -136,6 +136,8 @@ std::unique_ptr<Policy> gavel_isolated(const Keys&, std::unique_ptr<Placer>, con
 extern const About kGavelIsolated;
 std::unique_ptr<Policy> max_min(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kMaxMin;
+std::unique_ptr<Policy> gandiva_fair(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kGandivaFair;
 std::unique_ptr<Policy> gavel_max_min(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kGavelMaxMin;
 std::unique_ptr<Policy> gavel_max_min_perf(const Keys&, std::unique_ptr<Placer>, const Knobs&);

@@ -38,6 +38,7 @@ constexpr auto kPolicies = std::to_array<PolicyEntry>({
     {"synergy/drf", kSynergyDrf, synergy_drf},
     {"synergy/tetris", kSynergyTetris, synergy_tetris},
     {"max-min", kMaxMin, max_min},
+    {"gandiva-fair", kGandivaFair, gandiva_fair},
     {"astraea", kAstraea, astraea},
     {"themis", kThemis, themis},
     {"gavel/isolated", kGavelIsolated, gavel_isolated},

@@ -37,6 +37,7 @@ const std::map<std::string_view, std::string>& turns() {
       {"gandiva", ":quantum=1s"},
       {"afs", ""},
       {"max-min", ":round=1s"},
+      {"gandiva-fair", ":round=1s"},
       {"astraea", ":lease=1s:period=1s"},
       {"themis", ":lease=1s:period=1s"},
       {"astraea/fairness", ":lease=1s:period=1s"},
