@@ -17,6 +17,7 @@ namespace berth::shim {
 namespace {
 
 constexpr std::chrono::milliseconds kLongestGrace = std::chrono::hours(24 * 365);
+constexpr std::chrono::milliseconds kMomentForLeftovers{300};
 constexpr std::chrono::milliseconds kGraceForLeftovers = std::chrono::seconds(2);
 constexpr std::chrono::milliseconds kLongestHang = std::chrono::seconds(30);
 constexpr std::chrono::milliseconds kLongestPause = std::chrono::seconds(1);
@@ -120,21 +121,29 @@ void Ending::job_ended() {
   tree_.process = 0;
   if (stop_at_ && any_hears(tree_, save_signal_)) return;  // others save what they have
   stop_at_.reset();
+  if (!was_asked_) leftovers_at_ = Clock::now() + kMomentForLeftovers;
+}
+
+void Ending::end_leftovers() {
+  leftovers_at_.reset();
   if (std::exchange(was_asked_, true)) return;
+  ends_leftovers_ = true;
   do_as(user_, [this] { ask_to_end(tree_); });
   if (!kill_at_) kill_at_latest(Clock::now() + std::min(grace_, kGraceForLeftovers));
 }
 
 int Ending::timeout() const {
-  if (!kill_at_ && !stop_at_) return -1;
-  const auto next = std::min(kill_at_.value_or(Clock::time_point::max()),
-                             stop_at_.value_or(Clock::time_point::max()));
+  if (!kill_at_ && !stop_at_ && !leftovers_at_) return -1;
+  constexpr auto kNever = Clock::time_point::max();
+  const auto next = std::min(
+      {kill_at_.value_or(kNever), stop_at_.value_or(kNever), leftovers_at_.value_or(kNever)});
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now());
   return static_cast<int>(
       std::clamp(left, std::chrono::milliseconds(0), std::chrono::milliseconds(60'000)).count());
 }
 
 void Ending::on_time() {
+  if (leftovers_at_ && Clock::now() >= *leftovers_at_) end_leftovers();
   if (stop_at_ && Clock::now() >= *stop_at_) stop();
   if (kill_at_ && Clock::now() >= *kill_at_) kill();
 }

@@ -39,9 +39,13 @@ class Ending {
   /// The same for those of these groups that handle it: others would die of it. Returns: whether
   /// any does.
   bool warn(int signal, std::optional<pid_t> foreground) const;
-  /// The job's own process was collected, others are left. Those that were told to end already, or
-  /// that their terminal is gone, have their whole time for it.
+  /// The job's own process was collected, others are left. They are asked to end a moment later:
+  /// helpers that end with the job by themselves, as those of Python's multiprocessing, first tidy
+  /// up. Those that were told to end already, or that their terminal is gone, have their whole time
+  /// for it.
   void job_ended();
+  /// Whether they were asked.
+  bool ends_leftovers() const { return ends_leftovers_; }
 
   /// For poll: until on_time() has something to do; -1: it has not.
   int timeout() const;
@@ -52,6 +56,7 @@ class Ending {
   int hanging() const { return hanging_; }
 
  private:
+  void end_leftovers();
   void kill_at_latest(Clock::time_point time);
 
   Tree tree_;
@@ -61,7 +66,9 @@ class Ending {
   int save_signal_;
   std::chrono::milliseconds save_grace_;
   bool was_asked_ = false;
-  std::optional<Clock::time_point> stop_at_;  ///< It saves its state until then.
+  bool ends_leftovers_ = false;
+  std::optional<Clock::time_point> leftovers_at_;  ///< They are asked then.
+  std::optional<Clock::time_point> stop_at_;       ///< It saves its state until then.
   std::optional<Clock::time_point> kill_at_;
   std::optional<Clock::time_point> killed_at_;  ///< For the first time.
   int hanging_ = 0;

@@ -196,7 +196,7 @@ void Session::collect(pid_t pid, int status) {
   if (pid == launched_->pid()) {
     exit_ = exit_of_status(status);
     failure_ = launched_->failure();
-  } else if (had_leftovers_ && !was_told_to_end_) {
+  } else if (ending_->ends_leftovers() && !was_told_to_end_) {
     ++left_behind_;
   }
 }
