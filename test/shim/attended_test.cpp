@@ -505,8 +505,8 @@ TEST(Terminal, TellsOnceThatCtrlZStopsNothing) {
   client.send(FrameKind::Input, "\x03");
   const Client::Heard heard = client.rest();
   EXPECT_EQ(heard.error,
-            "\r\nberth: Ctrl-Z does not stop the job, which goes on; ~d at the beginning of a line "
-            "leaves it\r\n");
+            "\r\nberth: Ctrl-Z does not stop the job, which goes on; ~d at the beginning of a "
+            "line, or what --detach-keys says, leaves it\r\n");
   EXPECT_EQ(heard.exit, 128 + SIGINT);
 }
 

@@ -168,7 +168,7 @@ void Pump::tell_of_vain_stop(std::string_view typed) {
   knows_of_stop_ = true;
   client_->send(FrameKind::Error,
                 "\r\nberth: Ctrl-Z does not stop the job, which goes on; ~d at the beginning of a "
-                "line leaves it\r\n");
+                "line, or what --detach-keys says, leaves it\r\n");
 }
 
 void Pump::detach() {
