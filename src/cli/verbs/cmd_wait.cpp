@@ -154,6 +154,7 @@ int wait(const WaitArguments& arguments) {
   Waiting waiting(socket, *until);
   Ends ends(*jobs);
   Json all = Json::array();
+  Json unfinished = Json::array();
   for (std::size_t at = 0; at < jobs->size(); ++at) {
     const Json& job = (*jobs)[at];
     tell_what_keeps_it(*daemon, job);
@@ -162,6 +163,7 @@ int wait(const WaitArguments& arguments) {
     if (!ended) return report_failure(ended.error().message);
     if (!*ended) {
       code = report_out_of_time(arguments.timeout, job, jobs->size() - at - 1);
+      for (; at < jobs->size(); ++at) unfinished.push_back(handle_of((*jobs)[at]));
       break;
     }
     const int printed = is_json ? 0 : print(ends.lines_of(**ended));
@@ -169,7 +171,7 @@ int wait(const WaitArguments& arguments) {
     all.push_back(**ended);
     if (code == 0) code = exit_code_of(**ended);
   }
-  const int printed = is_json ? print(json_text({{"jobs", all}})) : 0;
+  const int printed = is_json ? print(json_text({{"jobs", all}, {"unfinished", unfinished}})) : 0;
   return code != 0 ? code : printed;
 }
 
@@ -180,8 +182,11 @@ void add_wait(CLI::App& app, Action& chosen) {
   CLI::App* const verb = app.add_subcommand(
       "wait", "Wait for jobs to end, print how they did, exit with the first code that is not 0.");
   add_each_job(*verb, arguments->jobs);
-  verb->add_option("--timeout", arguments->timeout,
-                   "Wait for 2h at most, then exit with 124. The jobs go on.")
+  verb->add_option(
+          "--timeout", arguments->timeout,
+          "Wait for 2h at most, then exit with 124. The jobs go on. A job may end with 124 "
+          "too: then no line on standard error names this option, and --json has nothing "
+          "in `unfinished`.")
       ->type_name("DURATION");
   verb->callback([=, &chosen] { chosen = [=] { return wait(*arguments); }; });
 }

@@ -485,9 +485,21 @@ TEST_F(Verbs, WaitEndsWithItsTimeoutAndTheJobGoesOn) {
             "berth: --timeout 100ms: job 2 has not ended, and goes on; the job behind it was not "
             "waited for\n");
   EXPECT_EQ(berth({"wait", "--timeout", "0", "1", "2", "3"}).exit_code, 124);  // only looks
+  const Ran told = berth({"wait", "--json", "--timeout", "0", "1", "2", "3"});
+  EXPECT_EQ(told.exit_code, 124);
+  EXPECT_EQ(Json::parse(told.out).at("unfinished"), Json({"2", "3"}));
   const Ran wrong = berth({"wait", "--timeout", "soon", "1"});
   EXPECT_EQ(wrong.exit_code, kBadUsage);
   EXPECT_THAT(wrong.err, StartsWith("berth: --timeout soon: "));
+}
+
+/// Its code is that of --timeout too.
+TEST_F(Verbs, WaitTellsAJobThatEndedWith124FromItsTimeout) {
+  daemon_.answer("GET /v1/jobs", R"({"jobs":[{"id":1,"state":"failed","exit_code":124}]})");
+  const Ran ran = berth({"wait", "--json", "--timeout", "1h", "1"});
+  EXPECT_EQ(ran.exit_code, 124);
+  EXPECT_EQ(ran.err, "");
+  EXPECT_EQ(Json::parse(ran.out).at("unfinished"), Json::array());
 }
 
 TEST_F(Verbs, WaitEndsForAJobThatIsNotThere) {
