@@ -35,9 +35,8 @@ std::string holders_text(const Shortage& shortage, const ClusterView& view,
 
 /// What keeps the job off a GPU whose memory suffices.
 std::string tenancy_text(const GpuSpec& gpu, const GpuUse& use) {
-  if (use.alone > 0) return " is taken whole";
   if (use.tenants >= gpu.slots) return " has all " + std::to_string(gpu.slots) + " slots taken";
-  return " cannot be shared with it";
+  return " cannot be shared with this job";
 }
 
 std::string shortage_text(const Shortage& shortage, const JobView& job, const ClusterView& view,
@@ -52,6 +51,9 @@ std::string shortage_text(const Shortage& shortage, const JobView& job, const Cl
   const bool is_one = job.gpus() == GpuCount(1);
   if (wants_alone && use.tenants + use.foreign.raw() > 0) {
     return (is_one ? "needs " + name + " alone" : name + " is in use") + holders;
+  }
+  if (const std::string alone = held_alone_text(shortage, view); !alone.empty()) {
+    return name + " " + alone;
   }
   if (shortage.lacking > Bytes(0)) {
     const std::string amount = to_text(shortage.lacking);
@@ -118,7 +120,8 @@ std::string brief_text(const Explanation& found, const JobView& job, const Clust
     case Why::Fits:
       break;
   }
-  return found.kept ? kept_text(*found.kept, view) : "waits for the scheduler's next pass";
+  return found.kept ? kept_text(*found.kept, view)
+                    : "there is room: the scheduler has not placed it yet";
 }
 
 }  // namespace berth

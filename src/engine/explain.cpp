@@ -17,6 +17,7 @@ constexpr std::size_t kFewListed = 3;   ///< and so many of them named.
 
 /// What the inequality lacks on this GPU; zero if memory is not what is in the way.
 Bytes lacking(const Admission& admission, const GpuSpec& gpu, const GpuUse& use, const Ask& ask) {
+  if (use.alone > 0) return Bytes(0);
   const Bytes guard = use.tenants == 0 ? Bytes(0) : guard_band(admission, gpu);
   const Bytes charge = takes_whole(ask) ? gpu.capacity : charge_on(ask, gpu);
   return std::max(Bytes(0), use.foreign + use.charged + charge + guard - gpu.capacity);
@@ -65,13 +66,16 @@ std::string text_of(const Shortage& shortage, const ClusterView& view) {
   if (const std::string closed = closed_text(shortage, view); !closed.empty()) {
     return name + " " + closed;
   }
+  if (const std::string alone = held_alone_text(shortage, view); !alone.empty()) {
+    return name + " " + alone;
+  }
   const std::string held =
       shortage.holders.empty() ? "" : " (held by " + list_of(shortage.holders, view) + ")";
   if (shortage.lacking > Bytes(0)) return name + " lacks " + to_text(shortage.lacking) + held;
   if (const auto slots = slots_taken(shortage, view); slots > 0) {
     return name + " has all " + std::to_string(slots) + " slots taken" + held;
   }
-  return name + " may not be shared with it" + held;
+  return name + " cannot be shared with this job" + held;
 }
 
 std::string text_of(const KeptPlace& kept, const Cluster& cluster) {
@@ -262,6 +266,11 @@ std::string closed_text(const Shortage& shortage, const ClusterView& view) {
   return shortage.why == Why::Health ? "is out of service" : "";
 }
 
+std::string held_alone_text(const Shortage& shortage, const ClusterView& view) {
+  if (view.use().gpu(shortage.gpu).alone == 0) return "";
+  return "is used by " + list_of(shortage.holders, view) + " alone";
+}
+
 std::uint16_t slots_taken(const Shortage& shortage, const ClusterView& view) {
   const GpuUse& use = view.use().gpu(shortage.gpu);
   const GpuSpec& gpu = view.cluster().gpu(shortage.gpu);
@@ -344,7 +353,9 @@ Explanation explain(const ClusterView& view, JobId id, const std::optional<Refus
   }
   const bool out_first = decide(found.nearest, job.gpus().raw() - found.fitting);
   std::ranges::sort(found.nearest, {}, [&](const Shortage& shortage) {
-    return std::tuple(is_out(shortage) != out_first, shortage.why, shortage.lacking, shortage.gpu);
+    const bool is_alone = view.use().gpu(shortage.gpu).alone > 0;  // what it lacks is not memory
+    return std::tuple(is_out(shortage) != out_first, shortage.why, is_alone, shortage.lacking,
+                      shortage.gpu);
   });
   const auto is_any = [&](Why why) {
     return std::ranges::find(found.nearest, why, &Shortage::why) != found.nearest.end();

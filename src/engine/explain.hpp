@@ -45,8 +45,9 @@ struct Explanation {
   /// What of cores or host memory is not free where GPUs have room, or if too few have, where there
   /// are GPUs: `needs 8 of 16 cores, 2 are free (held by job 4)`; "" if they are.
   std::string host;
-  /// Those of its reserved place first, then those that lack least; but those that take no jobs at
-  /// all before them, where the others are too few. At most `most`.
+  /// Those of its reserved place first, then those that lack least, then those that a job has to
+  /// itself; but those that take no jobs at all before them, where the others are too few. At most
+  /// `most`.
   std::vector<Shortage> nearest;
   GateWord gate;                  ///< With Why::Patience, or Why::Order: what it waits for,
   std::vector<Crowd> crowds;      ///< and where there is room.
@@ -122,6 +123,10 @@ std::string passing_text(Passing::Who who, const Explanation& found);
 /// not given to berthd (CUDA_VISIBLE_DEVICES=1,2)`, `is reserved for alice from 22:00 until 06:00`,
 /// `is out of service`. "" if it is in use.
 std::string closed_text(const Shortage& shortage, const ClusterView& view);
+
+/// `is used by job 3 alone`: then it matters to no other what memory is free there. "" for a GPU
+/// whose jobs share it.
+std::string held_alone_text(const Shortage& shortage, const ClusterView& view);
 
 /// How many jobs share a GPU that has memory enough and takes no more of them; 0 for others.
 std::uint16_t slots_taken(const Shortage& shortage, const ClusterView& view);

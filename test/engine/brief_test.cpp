@@ -2,8 +2,10 @@
 // Method: small scenes on two GPUs, words by hand.
 #include "engine/brief.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/text/text.hpp"
 #include "engine/engine.hpp"
 #include "policy/registry.hpp"
 
@@ -36,6 +38,12 @@ class Brief : public testing::Test {
     return brief_text(explain(view, job, engine_->refused(job)), view.job(job), view, foreign);
   }
 
+  std::string why(std::uint64_t id) const {
+    const ClusterView view = engine_->view();
+    const JobId job(id);
+    return explain(view, job, engine_->refused(job)).text;
+  }
+
   std::optional<Engine> engine_;
 };
 
@@ -62,6 +70,26 @@ TEST_F(Brief, OfAWholeGpuSaysWhoIsThere) {
   whole.spec.request.gpu.sharing = Sharing::Alone;
   step({job(1, 1, 4_GiB), job(2, 1, 22_GiB), whole});
   EXPECT_EQ(of(3), "needs GPU 0 alone (job 1)");
+}
+
+/// Its free memory would suffice, or be 2 GiB short: that is not what the others wait for.
+TEST_F(Brief, OfAGpuThatAJobHasToItselfSaysThatAlone) {
+  Submitted alone = job(1, 1, 4_GiB);
+  alone.spec.request.gpu.sharing = Sharing::Alone;
+  for (const Bytes asked : {4_GiB, 22_GiB}) {
+    use("fifo-skip");
+    step({alone, job(2, 1, 22_GiB), job(3, 1, asked)});
+    EXPECT_EQ(of(3), "needs " + to_text(asked - 1536_MiB) + " more on GPU 1 (job 2)");
+    EXPECT_THAT(why(3), testing::HasSubstr("; GPU 0 is used by job 1 alone")) << to_text(asked);
+    step({job(4, 2, asked)});
+    EXPECT_EQ(of(4), "needs 2 GPUs, none has room: GPU 1 lacks " + to_text(asked - 1536_MiB) +
+                         " (job 2), GPU 0 is used by job 1 alone");
+  }
+  use("fifo-skip");
+  Submitted other = job(2, 1, 4_GiB);
+  other.spec.request.gpu.sharing = Sharing::Alone;
+  step({alone, other, job(3, 1, 4_GiB)});
+  EXPECT_EQ(of(3), "GPU 0 is used by job 1 alone");
 }
 
 /// The other GPU lacks less, and the job on it ends nobody knows when.

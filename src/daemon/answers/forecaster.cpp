@@ -154,12 +154,13 @@ Json shortage_json(const Shortage& shortage, const ClusterView& view) {
                 {"from_at", instant_json(made.from)},
                 {"until_at", instant_json(made.until)}};
   }
+  const std::string closed = closed_text(shortage, view);
   const auto drain = view.drains().find(shortage.gpu);
   const bool is_drained = drain != view.drains().end();
   const bool is_given = !is_drained || drain->second.by;
   return {{"gpu", shortage.gpu.value()},
           {"name", gpu_name(view.cluster(), shortage.gpu)},
-          {"text", closed_text(shortage, view)},
+          {"text", closed.empty() ? held_alone_text(shortage, view) : closed},
           {"reserved", std::move(reserved)},
           {"drained", is_drained && is_given ? drained_json(drain->second) : Json()},
           {"why", is_given ? word(shortage.why) : "not-given"},
