@@ -155,11 +155,13 @@ TEST(WhyPage, SaysByWhenItStartsWithNinetyPercent) {
   const std::string by = ", by " + cli::by_clock_text(4900, 1000);
   EXPECT_THAT(cli::why_page(why, 1000, {}),
               HasSubstr(", in 5m00s on GPU 0 (estimate: job 1 is expected to end by its estimate)" +
-                        by + " with 90 % (from past predictions)\n"));
+                        by + " for nine of ten such jobs (from past predictions)\n"));
   EXPECT_EQ(cli::waiting_line(why, 1000),
             "GPU 0 is full, starts ~" + cli::clock_text(1300, 1000) + by);
   why["predicted_from"] = "prior";
-  EXPECT_THAT(cli::why_page(why, 1000, {}), HasSubstr(by + " with 90 % (from a prior)\n"));
+  EXPECT_THAT(
+      cli::why_page(why, 1000, {}),
+      HasSubstr(by + " for nine of ten such jobs (assumed: few were predicted here so far)\n"));
 }
 
 TEST(WhyPage, TellsTheLikelyStartFromTheOneThatWhatHappensBeforeLeadsTo) {

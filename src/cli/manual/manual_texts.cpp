@@ -128,7 +128,7 @@ const std::vector<ManualText>& texts() {
        "Says why jobs wait: how much memory each GPU lacks and which jobs hold it, which jobs must "
        "end first, the place that is reserved, and the predicted start with what it is based on: a "
        "bound by enforced time limits, or an estimate, with the time by which nine of ten such "
-       "jobs start: from past predictions on this machine, or a prior while they are few.\n\n"
+       "jobs start: from past predictions on this machine, or assumed while they are few.\n\n"
        "Jobs that must end are those of the prediction: without their end the job would lack room "
        "where it is predicted to start, or be over its user's limit.\n\n"
        "Of a job of the caller's, the line sooner, and those below it, say with what change the "

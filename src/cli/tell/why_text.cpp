@@ -54,16 +54,16 @@ std::string holders_text(const Json& shortage, const Json& why) {
               called(part_of(holder, "job"), why) + " holds " +
               size_text(part_of(holder, "charge_bytes"));
       if (const Json& surplus = part_of(holder, "surplus_bytes"); !surplus.is_null()) {
-        text += " (" + size_text(surplus) + " beyond its grant)";
+        text += " (" + size_text(surplus) + " more than it was granted)";
       }
     }
   }
   if (integer_of(shortage, "foreign_bytes").value_or(0) > 0) {
     const std::string whose = printable(text_of(shortage, "foreign"));
-    text +=
-        (text.empty() ? "" : ", ") +
-        (whose.empty() ? "foreign processes use " + size_text(part_of(shortage, "foreign_bytes"))
-                       : "non-berth " + whose);
+    text += (text.empty() ? "" : ", ") + (whose.empty()
+                                              ? "processes that berth did not start use " +
+                                                    size_text(part_of(shortage, "foreign_bytes"))
+                                              : "non-berth " + whose);
   }
   return text.empty() ? text : ": " + text;
 }
@@ -80,7 +80,7 @@ std::string shortage_text(const Json& shortage, const Json& why, double now) {
   const auto slots = integer_of(shortage, "slots_taken").value_or(0);
   const std::string what = lacking > 0 ? "lacks " + mib_text(lacking)
                            : slots > 0 ? "has all " + std::to_string(slots) + " slots taken"
-                                       : "may not be shared with it";
+                                       : "cannot be shared with this job";
   return what + holders_text(shortage, why);
 }
 
@@ -148,13 +148,13 @@ std::string reservation_text(const Json& why, double now) {
   return where + ", expected to be free at " + from;
 }
 
-/// `, by 19:40 with 90 % (from past predictions)`.
+/// `, by 19:40 for nine of ten such jobs (from past predictions)`.
 std::string by_text(const Json& why, double now) {
   const auto by = number_of(why, "predicted_by_at");
   if (!by) return "";
   const bool is_prior = text_of(why, "predicted_from") == "prior";
-  return ", by " + by_clock_text(*by, now) + " with 90 % (from " +
-         (is_prior ? "a prior" : "past predictions") + ")";
+  return ", by " + by_clock_text(*by, now) + " for nine of ten such jobs (" +
+         (is_prior ? "assumed: few were predicted here so far" : "from past predictions") + ")";
 }
 
 /// Past predictions of like jobs were off, so the likely start is not the one that the times below
