@@ -137,7 +137,7 @@ TEST_F(SbatchOfSlurm, WhatIsNotHonouredIsNamed) {
 
 TEST_F(SbatchOfSlurm, WhereAFileCannotBeWrittenIsSaidAtOnceAndAfterwards) {
   const std::string here = rig_.folder().path().string();
-  const std::string late = "; the job fails if that is so 10 s after its start\n";
+  const std::string late = "; the job makes it if that is so 10 s after its start\n";
   EXPECT_EQ(
       bash("sbatch -Q -H -o logs/%A_%a.out -e logs/%j.err --wrap=true").err,
       "sbatch: warning: --output=logs/%A_%a.out: the folder " + here + "/logs is not there" + late);

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "shim/support.hpp"
 #include "support/unanswered.hpp"
 
@@ -28,15 +31,40 @@ class OutputThatHangs : public testing::Test {
   Daemon daemon_;
 };
 
-TEST(OutputThatIsLate, IsToldOfItsFolder) {
+TEST(OutputThatIsLate, GetsItsFolderInTheEnd) {
   Daemon daemon;
+  Order order = daemon.shell("echo here");
+  order.output = "never/made/out";
+  order.umask = 027;
+  const Ended ended = daemon.run(order);
+  EXPECT_EQ(shell_code(ended.exit), 0);
+  const std::filesystem::path folder = daemon.folder() / "never/made";
+  std::string line;
+  EXPECT_TRUE(std::getline(std::ifstream(folder / "out"), line)) << "no file";
+  EXPECT_EQ(line, "here");
+  EXPECT_EQ(std::filesystem::status(folder).permissions(), std::filesystem::perms(0750));
+}
+
+/// What stands in the way of the folder, or the job's own directory, is not there: the job would
+/// run in an empty one.
+TEST(OutputThatIsLate, IsToldOfAFolderThatCannotBeMade) {
+  Daemon daemon;
+  std::filesystem::create_symlink("gone/away", daemon.folder() / "link");
   Order order = daemon.shell("true");
-  order.output = "never/out";
+  order.output = "link/out";
   daemon.start(order);
   const Ended ended = daemon.ended();
   EXPECT_EQ(shell_code(ended.exit), 125);
-  EXPECT_THAT(ended.note,
-              testing::EndsWith("/never/out': its folder was not there, nor within 10 s"));
+  EXPECT_THAT(ended.note, testing::EndsWith("/link/out': its folder was not there, nor within "
+                                            "10 s, and could not be made"));
+
+  Daemon other;
+  Order lost = other.shell("true");
+  lost.directory = other.folder() / "gone";
+  lost.output = "out";
+  other.start(lost);
+  EXPECT_EQ(shell_code(other.ended().exit), 125);
+  EXPECT_FALSE(std::filesystem::exists(other.folder() / "gone"));
 }
 
 TEST_F(OutputThatHangs, AtItsOpeningIsGivenUp) {

@@ -113,7 +113,7 @@ constexpr auto kPermits = std::to_array<Permit>({
      "the request that berthd leaves beside the attempt file"},
     {"src/shim/program/client.cpp", "connect", kOwnProcess},
     {"src/shim/program/client.cpp", "poll", "for a client that reads, a few seconds"},
-    {"src/shim/program/copy.cpp", "open usleep", kOwnProcess},
+    {"src/shim/program/copy.cpp", "access mkdir open usleep", kOwnProcess},
     {"src/shim/program/copy.cpp", "poll", "for the user's process, within the limits of copy.hpp"},
     {"src/shim/program/elsewhere.cpp", "open", kOwnProcess},
     {"src/shim/program/elsewhere.cpp", "poll", "for that process, two seconds at most"},

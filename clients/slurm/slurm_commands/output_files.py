@@ -1,5 +1,6 @@
 """What sbatch says of files that a job could not write as things are. Slurm says nothing, and the
-job fails; scripts make a folder late, so the job is submitted all the same."""
+job fails; scripts make a folder late, so the job is submitted all the same, and makes it itself in
+the end."""
 import os
 
 from . import request
@@ -27,8 +28,9 @@ def fault_of(path, typed):
     if missing is not None:
         if has_number(missing) and may_write:
             return ""
-        return "the folder %s is not there%s; the job fails if that is so %d s after its start" % (
-            os.path.join(folder, plain(missing)), "" if may_write else ", and you may not make it",
+        return "the folder %s is not there%s if that is so %d s after its start" % (
+            os.path.join(folder, plain(missing)),
+            "; the job makes it" if may_write else ", and you may not make it; the job fails",
             LATE)
     file = os.path.join(folder, plain(os.path.basename(path)))
     if typed.endswith("/") or os.path.isdir(file):

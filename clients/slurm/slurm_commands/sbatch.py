@@ -51,7 +51,10 @@ fill() {
 begin() {
   b_number=100
   case $1 in
-    */*) until [ -d "${1%%/*}/" ] || [ $((b_number -= 1)) -eq 0 ]; do sleep 0.1; done ;;
+    */*)
+      until [ -d "${1%%/*}/" ] || [ $((b_number -= 1)) -eq 0 ]; do sleep 0.1; done
+      [ -d "${1%%/*}/" ] || mkdir -p "${1%%/*}"
+      ;;
   esac
   case $b_mode in
     append) ;;

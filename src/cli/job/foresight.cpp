@@ -253,10 +253,17 @@ Expected<Warnings> look_at_output(const FilesOfJob& job) {
     return Warnings{name + "is not there, and you may not write in " + place +
                     "; the job fails if that is so when it starts"};
   }
+  if (found.missing.starts_with('$')) {
+    return unfit(name +
+                 "has a variable in it, and none is filled in here; %u is your name, %x the "
+                 "job's, %j its number");
+  }
   if (found.missing.find('%') != std::string::npos && may_write) return Warnings{};
   return Warnings{name + "needs the folder '" + (found.there / found.missing).string() +
-                  "', which is not there" + (may_write ? "" : " and which you may not make") +
-                  "; the job fails if that is so 10 s after its start"};
+                  "', which is not there" +
+                  (may_write ? "; if that is so 10 s after the job's start, the job makes it"
+                             : " and which you may not make; the job fails if that is so 10 s "
+                               "after its start")};
 }
 
 }  // namespace

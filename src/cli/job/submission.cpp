@@ -694,12 +694,24 @@ Expected<Caller> this_caller() {
   return caller;
 }
 
+namespace {
+
+/// Shells fill in ~ where a word begins, so neither behind `--output=` nor in a script's lines.
+void fill_in_home(std::optional<std::string>& path, const Caller& caller) {
+  if (!path || (path != "~" && !path->starts_with("~/"))) return;
+  const auto home = std::ranges::find(caller.environment, "HOME", name_of);
+  if (home != caller.environment.end()) path->replace(0, 1, home->substr(home->find('=') + 1));
+}
+
+}  // namespace
+
 Expected<Submission> submission_of(const JobOptions& typed, const Caller& caller) {
   Submission made{.body = Json::object()};
   JobOptions options = typed;
   auto left_out = read_script(options, caller);
   if (!left_out) return std::unexpected(left_out.error());
   made.warnings = std::move(*left_out);
+  for (const char* const path : {"--output", "--cwd"}) fill_in_home(options[path], caller);
   if (options["--notify-on"] && !options["--notify"]) options["--notify"] = own_address();
   if (options["--notify"]) {
     options["--notify"] = address_of(*options["--notify"]);

@@ -39,16 +39,27 @@ int open_without_magic(const std::string& path, int flags) {
   return is_unknown ? open(path.c_str(), flags, how.mode) : static_cast<int>(file);
 }
 
-Descriptor open_when_there(const std::string& path, int flags) {
+/// As `mkdir -p` does. What cannot be made the opening of the file tells.
+void make_folders_of(const std::string& path) {
+  for (std::size_t at = path.find('/', 1); at != path.npos; at = path.find('/', at + 1)) {
+    mkdir(path.substr(0, at).c_str(), 0777);
+  }
+}
+
+Descriptor open_when_there(const std::string& path, int flags, const std::string& directory) {
   const auto end = Clock::now() + Copy::kLateFolder;
   for (;;) {
     Descriptor file(open_without_magic(path, flags));
     const bool is_late = !file.is_open() && (errno == ENOENT || errno == ESTALE);
     // What other processes have open is not there in this one, and does not come.
     if (is_late && path.starts_with("/proc/")) errno = ELOOP;
-    if (errno == ELOOP || !is_late || Clock::now() >= end) return file;
+    if (errno == ELOOP || !is_late) return file;
+    if (Clock::now() >= end) break;
     usleep(std::chrono::microseconds(kLook).count());
   }
+  // A job whose own directory is not there is not to run in an empty one.
+  if (access(directory.c_str(), F_OK) == 0) make_folders_of(path);
+  return Descriptor(open_without_magic(path, flags));
 }
 
 /// Until the shim has no more, or there is no room for it. Returns: an errno, or 0.
@@ -74,7 +85,8 @@ int write_file(const Order& order) {
       order.output.starts_with('/') ? order.output : order.directory + "/" + order.output;
   const int begins = order.attempt == Attempt(1) ? O_TRUNC : 0;
   Descriptor file = open_when_there(
-      path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | begins);
+      path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | begins,
+      order.directory);
   if (!file.is_open()) return say(errno) ? 0 : 1;
   fcntl(file.number(), F_SETFL, O_APPEND);  // one with a slow reader loses nothing
   if (!say(0)) return 1;

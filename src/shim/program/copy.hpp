@@ -20,7 +20,8 @@ namespace berth::shim {
 class Copy {
  public:
   /// How long a folder that is not there is waited for: programs that submit jobs make it right
-  /// after, and file systems of a network show it late.
+  /// after, and file systems of a network show it late. Then it is made: a job that waited for
+  /// hours is not lost for want of it.
   static constexpr std::chrono::seconds kLateFolder{10};
   static constexpr std::chrono::seconds kOpening{20};  ///< For the whole of it.
   static constexpr std::chrono::seconds kTaking{30};   ///< Without a byte taken, while it runs.

@@ -54,7 +54,7 @@ std::string subject(Step step, const Order& order) {
 std::string_view words_of_output(int number) {
   switch (number) {
     case ENOENT:
-      return "its folder was not there, nor within 10 s";
+      return "its folder was not there, nor within 10 s, and could not be made";
     case ELOOP:
       return "is a link of /proc, or leads through one or through too many";
     case ENXIO:

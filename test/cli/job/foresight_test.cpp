@@ -173,15 +173,24 @@ TEST_F(Foresight, RefusesAnOutputThatCannotBe) {
   file("out", "", 0644);
   EXPECT_EQ(refusal("true", "."), "--output: '.' is a folder");
   EXPECT_EQ(refusal("true", "new/"), "--output: 'new/' is a folder");
+  EXPECT_THAT(refusal("true", "$HOME/out"),
+              HasSubstr("'$HOME/out' has a variable in it, and none"));
   EXPECT_EQ(refusal("true", "out/%j/x"),
             "--output: 'out/%j/x' lies in " + (folder_ / "out") + ", which is no folder");
 }
 
 TEST_F(Foresight, WarnsOfAnOutputWhoseFolderIsNotThere) {
+  const bool may_make = access("/", W_OK) == 0;
+  const std::string fate = may_make
+                               ? "; if that is so 10 s after the job's start, the job makes it"
+                               : " and which you may not make; the job fails if that is so 10 s";
   EXPECT_THAT(warnings("true", "/nowhere/x"),
-              ElementsAre(AllOf(HasSubstr("--output: '/nowhere/x' needs the folder '/nowhere'"),
-                                HasSubstr("fails if that is so 10 s after its start"))));
-  EXPECT_THAT(warnings("true", "late/%j/x"), ElementsAre(HasSubstr("needs the folder")));
+              ElementsAre(HasSubstr("--output: '/nowhere/x' needs the folder '/nowhere', which is "
+                                    "not there" +
+                                    fate)));
+  EXPECT_THAT(warnings("true", "late/%j/x"),
+              ElementsAre(HasSubstr("', which is not there; if that is so 10 s after the job's "
+                                    "start, the job makes it")));
   EXPECT_THAT(warnings("true", "/proc/none/%j"), ElementsAre(HasSubstr("/proc/none")));
 }
 

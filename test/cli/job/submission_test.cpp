@@ -200,6 +200,27 @@ TEST(Submission, LeavesOutWhatIsNoUtf8AndSaysSo) {
             "argument 2 of the command is not UTF-8");
 }
 
+/// bash fills it in neither in `--output=~/x` nor in a comment line of a script.
+TEST(Submission, FillsInTheHomeOfItsUser) {
+  const Caller caller{.environment = {"HOME=/usr"}, .directory = "/tmp"};
+  const auto output = [&](const std::string& typed) {
+    JobOptions options;
+    options.command = {"true"};
+    options["--output"] = typed;
+    const auto made = submission_of(options, caller);
+    return made ? made->body["output"].get<std::string>() : made.error().message;
+  };
+  EXPECT_EQ(output("~/logs/%j"), "/usr/logs/%j");
+  EXPECT_EQ(output("a/~/b"), "a/~/b");
+  EXPECT_EQ(output("~ann/x"), "~ann/x");
+  JobOptions options;
+  options.command = {"true"};
+  options["--cwd"] = "~";
+  const auto made = submission_of(options, {.environment = {"HOME=/usr"}, .directory = "/tmp"});
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(made->body["directory"], "/usr");
+}
+
 TEST(Command, BeginsAtTheFirstWordOrAfterTheDashes) {
   EXPECT_THAT(*command_words({}, {"--", "a", "--b", "--"}), ElementsAre("a", "--b", "--"));
   EXPECT_THAT(*command_words({"a", "-c", "x"}, {}), ElementsAre("a", "-c", "x"));
