@@ -129,6 +129,9 @@ TEST(CliErrors, AnUnknownOptionIsNamedWithItsVerb) {
             "berth: echo: one word too many for berth update; see berth update --help\n");
   EXPECT_EQ(berth({"run", "--param", "x=1,2", "--", "true"}).err,
             "berth: --param: is an option of berth submit alone\n");
+  // What another queue has too is not answered with itself.
+  EXPECT_EQ(berth({"run", "--hold", "--", "true"}).err,
+            "berth: --hold: is an option of berth submit alone\n");
   EXPECT_EQ(berth({"gpus", "extra"}).err,
             "berth: extra: one word too many for berth gpus; see berth gpus --help\n");
   EXPECT_EQ(berth({"sim", "jobs.csv"}).err,

@@ -781,8 +781,6 @@ Expected<Submission> submission_of(const JobOptions& typed, const Caller& caller
 
 std::string unknown_option(std::string_view word) {
   const std::string typed(word.substr(0, word.find('=')));
-  const std::string hint = hint_for(word);
-  if (!hint.empty()) return std::string(word) + ": no such option; " + hint;
   CLI::App all;
   JobOptions options;
   add_job_options(all, options);
@@ -791,6 +789,8 @@ std::string unknown_option(std::string_view word) {
   if (std::ranges::find(names, typed) != names.end()) {
     return std::string(word) + ": is an option of berth submit alone";
   }
+  const std::string hint = hint_for(word);
+  if (!hint.empty()) return std::string(word) + ": no such option; " + hint;
   return std::string(word) + ": no such option" + did_you_mean(typed, names);
 }
 
