@@ -11,6 +11,7 @@
 #include "daemon/answers/row.hpp"
 #include "daemon/attempts/launcher.hpp"
 #include "daemon/settings/config.hpp"
+#include "live/who_asked.hpp"
 #include "policy/registry.hpp"
 #include "posix/small_file.hpp"
 
@@ -501,6 +502,11 @@ Expected<Daemon::Reloaded> Daemon::take_configuration() {
   sharing_ = options_.sharing;
   barred_ = options_.barred = fresh->barred;
   return done;
+}
+
+void Daemon::on_client_gone(JobId job) {
+  note_for_good(job, std::string(live::kEnded) + "its `berth run` was killed while the job waited");
+  take({CancelAsked{job}});
 }
 
 void Daemon::take(std::vector<Input> inputs) { conductor_->tell(std::move(inputs)); }

@@ -26,6 +26,7 @@
 #include "daemon/machine/host.hpp"
 #include "daemon/machine/machine.hpp"
 #include "daemon/notices/announcer.hpp"
+#include "daemon/notices/attendants.hpp"
 #include "daemon/notices/audit.hpp"
 #include "daemon/notices/followers.hpp"
 #include "daemon/settings/options.hpp"
@@ -130,6 +131,7 @@ class Daemon {
   const Announcer& announcer() const { return *announcer_; }
   Forecaster& forecaster() { return forecaster_; }
   Followers& followers() { return *followers_; }
+  Attendants& attendants() { return attendants_; }
   /// As Keeper::store_part().
   Expected<bool> store_part(live::Submission& submission) { return keeper_.store_part(submission); }
   live::UserTotals& user_totals() { return user_totals_; }
@@ -154,6 +156,7 @@ class Daemon {
   void tell_of_room();
   Expected<Reloaded> take_configuration();
   void on_alarm(live::Alarm alarm);
+  void on_client_gone(JobId job);
   std::vector<Input> exclusions() const;
   void open_overuse_watch();
   std::string energy_path() const { return options_.state + "/energy"; }
@@ -186,6 +189,8 @@ class Daemon {
   std::string reload_problem_;
   std::unique_ptr<Presenter> presenter_;
   std::unique_ptr<Followers> followers_;
+  Attendants attendants_{{.loop = loop_, .keeper = keeper_},
+                         [this](JobId job) { on_client_gone(job); }};
   std::unique_ptr<Announcer> announcer_;
   std::unique_ptr<ForecastFollower> forecast_follower_;
   std::unique_ptr<SiteFollower> site_follower_;

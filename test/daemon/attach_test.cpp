@@ -231,6 +231,53 @@ TEST_F(AttachTest, ATerminalLooksOnAtASubmittedJobAndLeavesIt) {
   EXPECT_EQ(rig_.wait_end(id)["exit_code"], 3) << "a terminal that closes is no key";
 }
 
+/// By SIGKILL, as for want of memory: nobody would be there at the start of its job.
+TEST_F(AttachTest, AClientThatIsKilledTakesItsWaitingJobAlong) {
+  const int awaited = rig_.submit(test::kUntilGo, test::kNoGpus);
+  const auto attend = [&](int id, const std::string& options) {
+    const std::string file = rig_.folder() / std::to_string(id);
+    test::run_program(
+        "/bin/bash",
+        {"-c", "BERTH_SOCKET=" + rig_.socket() + " " + test::program("berth").string() +
+                   " run --after-any " + std::to_string(awaited) + " " + options +
+                   " --gpus 0 -- true </dev/null >/dev/null 2>" + file + " & echo $! >" + file +
+                   ".pid"});
+  };
+  const auto says = [&](int id, const std::string& state) {
+    const std::string line = "job " + std::to_string(id) + " " + state;
+    eventually(line,
+               [&] { return test::slurp(rig_.folder() / std::to_string(id)).contains(line); });
+  };
+  const auto kill_client = [&](int id) {
+    const int pid = std::stoi(test::slurp(rig_.folder() / (std::to_string(id) + ".pid")));
+    ASSERT_EQ(::kill(pid, SIGKILL), 0);
+  };
+  const auto expect_gone = [&](int id) {
+    const Json ended = rig_.wait_end(id);
+    EXPECT_EQ(ended["state"], "cancelled");
+    EXPECT_EQ(ended["note"], "ended, because its `berth run` was killed while the job waited");
+  };
+  attend(awaited + 1, "--detach-on-hangup");
+  says(awaited + 1, "deferred");
+  kill_client(awaited + 1);
+  attend(awaited + 2, "");
+  says(awaited + 2, "deferred");
+  kill_client(awaited + 2);
+  expect_gone(awaited + 2);
+  EXPECT_EQ(rig_.job(awaited + 1)["state"], "deferred") << "it does not need its client";
+
+  attend(awaited + 3, "");
+  says(awaited + 3, "deferred");
+  rig_.kill();
+  rig_.start();
+  EXPECT_EQ(rig_.request("POST", test::path(awaited + 3, "/hold")).status, 200);
+  says(awaited + 3, "held");  // it has found the new daemon
+  kill_client(awaited + 3);
+  expect_gone(awaited + 3);
+  rig_.folder().write("go", "");
+  EXPECT_EQ(rig_.wait_end(awaited + 1)["state"], "done");
+}
+
 TEST_F(AttachTest, IsForTheJobsUserAlone) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root";
   std::filesystem::permissions(rig_.folder().path(), std::filesystem::perms(0711));

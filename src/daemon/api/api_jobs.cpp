@@ -170,6 +170,7 @@ void follow(Api& api, const Exchange& exchange, std::optional<JobId> job) {
   stream->write(job ? "event: job\ndata: " + *now + "\n\n" : ": listening\n\n");
   const bool over = job && !api.view().knows(*job);
   if (over) return stream->close();
+  if (job) api.daemon.attendants().on_follower(*job, exchange->request().peer.pid);
   followers.follow(stream, job, who);
 }
 
