@@ -56,6 +56,11 @@ struct ConfigValue {
     warn_of("such " + what);
     return {};
   }
+  /// What to say of a table in place of a value: `[users.ann.smith]` is one in that of `ann`. ""
+  /// for a value.
+  std::string_view way_of_dots() const {
+    return node.is_table() ? "; a name with a dot needs quotes, as \"ann.smith\"" : "";
+  }
   std::optional<std::string> text() const { return node.value_exact<std::string>(); }
   /// Calls `read` with the key and the value of each entry, until one is refused.
   template <class Read>
@@ -140,7 +145,7 @@ struct ConfigValue {
   Expected<void> weight_into(std::int64_t& milli) const {
     const auto weight = node.value<double>();
     if (!weight || !(*weight >= 0.001 && *weight <= 100'000)) {
-      return refuse("must be a weight from 0.001 to 100000");
+      return refuse(std::string("must be a weight from 0.001 to 100000").append(way_of_dots()));
     }
     milli = std::llround(*weight * 1000);
     return {};
@@ -234,7 +239,8 @@ struct ConfigValue {
   Expected<void> into(std::map<UserId, std::int64_t>& target) const {
     const auto read = [&](const std::string& of, const ConfigValue& entry) {
       const auto user = number_of_user(of);
-      return user ? entry.weight_into(target[UserId(*user)]) : entry.left_out(of, "user");
+      if (!user && !entry.node.is_table()) return entry.left_out(of, "user");
+      return entry.weight_into(target[UserId(user.value_or(0))]);
     };
     return each_entry("must be a table of users and weights", read);
   }
@@ -246,7 +252,9 @@ struct ConfigValue {
       if (key == "share") return entry.into(target.share.emplace());
       if (key == "submit") return entry.into(target.submit.emplace());
       if (key != "logs") {
-        return entry.refuse("unknown key; valid keys: gpus, jobs, logs, share, submit, weight");
+        return entry.refuse(
+            std::string("unknown key; valid keys: gpus, jobs, logs, share, submit, weight")
+                .append(entry.way_of_dots()));
       }
       target.logs = Bytes(0);
       return entry.text() == "none" ? Expected<void>() : entry.into(*target.logs);

@@ -283,6 +283,19 @@ TEST(Options, LimitsOfTheUnknownAreLeftOutAndWrongOnesRefused) {
               testing::HasSubstr("users.root.jobs: must be a number from 0 to 1048576"));
 }
 
+/// As TOML has it, `ann.smith` is `smith` in the table `ann`.
+TEST(Options, ANameWithADotIsSaidToNeedQuotes) {
+  const std::string way = "; a name with a dot needs quotes, as \"ann.smith\"";
+  EXPECT_THAT(config_refusal("[users.ann.smith]\njobs = 8\n"),
+              testing::HasSubstr("users.ann.smith: unknown key; valid keys: gpus, jobs, logs, "
+                                 "share, submit, weight" +
+                                 way));
+  EXPECT_THAT(config_refusal("[weights]\nann.smith = 2\n"),
+              testing::HasSubstr("weights.ann: must be a weight from 0.001 to 100000" + way));
+  EXPECT_THAT(read("[users.\"ann.smith\"]\njobs = 8\n").warnings,
+              testing::ElementsAre(testing::HasSubstr("there is no such user; left out")));
+}
+
 TEST(Options, KeysOfAPolicyHaveATableOfItsName) {
   const Options options = completed(read(R"(
 [policy]
