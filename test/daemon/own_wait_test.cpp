@@ -101,5 +101,37 @@ TEST(SlurmVariables, AreToldToAJobThatSaysItWasWrittenForSlurm) {
   EXPECT_THAT(rig.log(plain), HasSubstr("MASTER_PORT=2"));
 }
 
+TEST(QueueVariables, AreToldToAJobThatWasWrittenForPbsLsfOrGridEngine) {
+  Rig rig;
+  rig.start();
+  const Json from = {"PATH=/usr/bin:/bin", "PBS_O_WORKDIR=/a", "LS_SUBCWD=/a", "SGE_O_WORKDIR=/a"};
+  const auto told = [&](const Json& wishes) {
+    Json wish = test::without_gpus({{"environment", from}, {"cpus", 1.5}});
+    wish.update(wishes);
+    const int id = rig.submit("env", wish);
+    EXPECT_EQ(rig.wait_end(id)["state"], "done");
+    return std::pair(std::to_string(id), "\n" + rig.log(id));
+  };
+  const auto [single, log] = told(Json::object());
+  for (const std::string& line :
+       {"PBS_JOBID=" + single, "LSB_JOBID=" + single, "JOB_ID=" + single,
+        std::string("LSB_JOBINDEX=0"), std::string("SGE_TASK_ID=undefined"), std::string("NCPUS=2"),
+        std::string("LSB_DJOB_NUMPROC=2"), std::string("NSLOTS=2")}) {
+    EXPECT_THAT(log, HasSubstr("\n" + line + "\n"));
+  }
+  EXPECT_THAT(log, testing::Not(HasSubstr("PBS_ARRAY_INDEX")));
+  const auto [array, of_task] = told({{"array", "7"}});
+  for (const std::string& line : {"PBS_JOBID=" + array + "[7]", "LSB_JOBID=" + array,
+                                  "JOB_ID=" + array, std::string("PBS_ARRAY_INDEX=7"),
+                                  std::string("LSB_JOBINDEX=7"), std::string("SGE_TASK_ID=7")}) {
+    EXPECT_THAT(of_task, HasSubstr("\n" + line + "\n"));
+  }
+  const int plain = rig.submit("env", test::kNoGpus);
+  EXPECT_EQ(rig.wait_end(plain)["state"], "done");
+  for (const char* const name : {"PBS_", "LSB_", "\nJOB_ID", "SGE_", "NSLOTS"}) {
+    EXPECT_THAT("\n" + rig.log(plain), testing::Not(HasSubstr(name)));
+  }
+}
+
 }  // namespace
 }  // namespace berth

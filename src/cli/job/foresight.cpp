@@ -13,6 +13,7 @@
 #include <optional>
 #include <string_view>
 
+#include "cli/job/other_queues.hpp"
 #include "cli/job/program_words.hpp"
 #include "cli/job/script.hpp"
 #include "posix/descriptor.hpp"
@@ -49,17 +50,28 @@ std::string head_of(const fs::path& path) {
   return std::string(bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
 }
 
-/// `#BERTH` or `#SBATCH`, where its lines have options; "" for any other text.
+/// `#BERTH`, `#SBATCH` or another queue's, where its lines have options; "" for any other text.
 std::string_view mark_in(const std::string& head) {
+  const auto is_in = [&](std::string_view mark) {
+    const std::string line = std::string(mark) + " -";
+    return head.starts_with(line) || head.contains("\n" + line);
+  };
   for (const std::string_view mark : {"#BERTH", "#SBATCH"}) {
-    const std::string line = std::string(mark) + " --";
-    if (head.starts_with(line) || head.contains("\n" + line)) return mark;
+    if (is_in(mark)) return mark;
+  }
+  for (const OtherQueue& queue : other_queues()) {
+    if (is_in(queue.mark)) return queue.mark;
   }
   return "";
 }
 
 /// Options that would be left out without a word; "" where there are none.
-std::string fault_of_options(const std::string& head) {
+std::string fault_of_options(const std::string& head, const std::string& program) {
+  if (head.starts_with("\xEF\xBB\xBF#")) {  // which no editor shows
+    return "begins with a byte order mark, which hides its first line; say sed -i "
+           "'1s/^\\xEF\\xBB\\xBF//' " +
+           program;
+  }
   const std::string_view mark = mark_in(head);
   if (mark.empty() || head.starts_with("#!")) return "";
   return "has " + std::string(mark) +
@@ -105,6 +117,9 @@ Expected<Warnings> look_at_path(const FilesOfJob& job) {
   if (S_ISDIR(*mode)) return unfit("the command's " + name + "is a folder");
   if (!S_ISREG(*mode)) return Warnings{};
   const std::string head = head_of(path);
+  if (const std::string fault = fault_of_options(head, program_of(job)); !fault.empty()) {
+    return unfit("the command's " + name + fault);
+  }
   if (::access(path.c_str(), X_OK) != 0) {
     return unfit("the command's " + name + "is not executable" + way_out(program_of(job), head));
   }
@@ -115,9 +130,6 @@ Expected<Warnings> look_at_path(const FilesOfJob& job) {
   const bool is_text = !head.empty() && !head.starts_with("#!") && !head.starts_with("\x7f") &&
                        head.find('\0') == std::string::npos;
   if (!is_text) return Warnings{};
-  if (const std::string fault = fault_of_options(head); !fault.empty()) {
-    return unfit("the command's " + name + fault);
-  }
   return Warnings{"the command's " + name +
                   "is a text whose first line does not begin with #!; /bin/sh runs it" +
                   way_out(program_of(job), "")};
@@ -201,7 +213,8 @@ Expected<Warnings> look_in_path(const FilesOfJob& job) {
   const fs::path here = fs::path(job.directory) / program_of(job);
   if (const auto mode = mode_of(here); mode && S_ISREG(*mode)) {
     const std::string head = head_of(here);
-    if (const std::string fault_inside = fault_of_options(head); !fault_inside.empty()) {
+    if (const std::string fault_inside = fault_of_options(head, program_of(job));
+        !fault_inside.empty()) {
       return unfit("'" + program_of(job) + "' " + fault_inside);
     }
     const std::string way = way_out(program_of(job), head);

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "cli/job/foreign_flags.hpp"
+#include "cli/job/other_queues.hpp"
 #include "cli/print/option_words.hpp"
 
 namespace berth::cli {
@@ -70,28 +71,16 @@ std::optional<std::vector<std::string>> words_of_line(std::string_view text) {
   return words;
 }
 
-/// A queue whose options in a script are not read here.
-struct OtherQueue {
-  std::string_view mark;
-  std::string_view folder;  ///< The variable that tells its jobs where they were submitted.
-};
-/// PBS, LSF and Grid Engine.
-constexpr auto kOtherQueues = std::to_array<OtherQueue>({
-    {"#PBS", "PBS_O_WORKDIR"},
-    {"#BSUB", "LS_SUBCWD"},
-    {"#$", "SGE_O_WORKDIR"},
-});
-
 struct OtherLine {
-  std::string where;
-  OtherQueue queue;
+  const OtherQueue& queue;
+  ScriptLine line;
 };
 
 struct Directives {
   std::vector<ScriptLine> berth;
   std::vector<ScriptLine> sbatch;
   std::vector<ScriptLine> gflow;
-  std::vector<OtherLine> others = {};    ///< The first line of each of kOtherQueues.
+  std::vector<OtherLine> others = {};    ///< Of other_queues().
   std::vector<std::string> unread = {};  ///< Warnings of lines that look as if they were berth's.
 };
 
@@ -120,10 +109,16 @@ Expected<Directives> directives_of(std::string_view head, const std::string& nam
     }
     if (command != 0) continue;
     const std::string where = name + ":" + std::to_string(number) + ": ";
-    for (const OtherQueue& queue : kOtherQueues) {
-      const auto is_its = [&](const OtherLine& one) { return one.queue.mark == queue.mark; };
-      if (!has_option(line, queue.mark) || std::ranges::any_of(found.others, is_its)) continue;
-      found.others.push_back({where, queue});
+    const auto take_words = [&](std::string_view mark) -> Expected<ScriptLine> {
+      auto words = words_of_line(line.substr(mark.size()));
+      if (!words) return fail(ErrorCode::InvalidArgument, where + "a quote is not closed");
+      return ScriptLine{where, std::move(*words)};
+    };
+    for (const OtherQueue& queue : other_queues()) {
+      if (!has_option(line, queue.mark)) continue;
+      auto words = take_words(queue.mark);
+      if (!words) return std::unexpected(words.error());
+      found.others.push_back({queue, std::move(*words)});
     }
     for (auto [mark, list] : {std::pair(std::string_view("#BERTH"), &found.berth),
                               std::pair(std::string_view("#SBATCH"), &found.sbatch),
@@ -132,9 +127,9 @@ Expected<Directives> directives_of(std::string_view head, const std::string& nam
       const bool is_marked = line.starts_with(mark) &&
                              (line.size() == mark.size() || kBlank.contains(line[mark.size()]));
       if (!is_marked) continue;
-      auto words = words_of_line(line.substr(mark.size()));
-      if (!words) return fail(ErrorCode::InvalidArgument, where + "a quote is not closed");
-      list->push_back({where, std::move(*words)});
+      auto words = take_words(mark);
+      if (!words) return std::unexpected(words.error());
+      list->push_back(std::move(*words));
     }
   }
   return found;
@@ -179,6 +174,15 @@ Expected<std::vector<std::string>> translated(const ScriptLine& line,
   return words;
 }
 
+Expected<std::vector<std::string>> translated(const OtherLine& other,
+                                              std::vector<std::string>& warnings) {
+  const std::string start = other.line.where + std::string(other.queue.mark) + " ";
+  auto options = options_of_queue(other.queue, other.line.words);
+  if (!options) return fail(options.error().code, other.line.where + options.error().message);
+  for (const std::string& left_out : options->left_out) warnings.push_back(start + left_out);
+  return std::move(options->words);
+}
+
 Expected<std::vector<std::string>> read_directives(JobOptions& options, const Directives& found) {
   std::vector<std::string> warnings;
   for (auto line = found.berth.rbegin(); line != found.berth.rend(); ++line) {
@@ -191,6 +195,16 @@ Expected<std::vector<std::string>> read_directives(JobOptions& options, const Di
     auto words = translated(*line, of_this);
     if (!words) return std::unexpected(words.error());
     auto of_line = options_of_words(std::move(*words), line->where + "#SBATCH ");
+    if (!of_line) return std::unexpected(of_line.error());
+    fill_in(options, std::move(*of_line));
+    warnings.insert(warnings.begin(), of_this.begin(), of_this.end());
+  }
+  for (auto other = found.others.rbegin(); other != found.others.rend(); ++other) {
+    std::vector<std::string> of_this;
+    auto words = translated(*other, of_this);
+    if (!words) return std::unexpected(words.error());
+    auto of_line = options_of_words(std::move(*words),
+                                    other->line.where + std::string(other->queue.mark) + " ");
     if (!of_line) return std::unexpected(of_line.error());
     fill_in(options, std::move(*of_line));
     warnings.insert(warnings.begin(), of_this.begin(), of_this.end());
@@ -334,14 +348,16 @@ Expected<std::vector<std::string>> take_options(JobOptions& options, std::string
     warnings->push_back(found->gflow.front().where +
                         "#GFLOW lines are left out; berth compat gbatch reads them");
   }
-  for (const OtherLine& other : found->others) {
-    warnings->push_back(other.where + std::string(other.queue.mark) +
-                        " lines are left out; say it by #BERTH and the options of berth submit");
-    options.environment.insert(options.environment.begin(),
-                               std::string(other.queue.folder) + "=" + caller.directory);
+  // Of what these want to know berthd tells the rest.
+  const std::string job = options["--name"].value_or(name.substr(name.rfind('/') + 1));
+  for (const OtherQueue& queue : other_queues()) {
+    const auto is_its = [&](const OtherLine& one) { return one.queue.mark == queue.mark; };
+    if (std::ranges::none_of(found->others, is_its)) continue;
+    options.environment.insert(
+        options.environment.begin(),
+        {std::string(queue.folder) + "=" + caller.directory, std::string(queue.name) + "=" + job});
   }
-  if (!found->sbatch.empty()) {  // of what it wants to know berthd tells the rest
-    const std::string job = options["--name"].value_or(name.substr(name.rfind('/') + 1));
+  if (!found->sbatch.empty()) {
     options.environment.insert(options.environment.begin(),
                                {std::string(kTellsSlurm), "SLURM_JOB_NAME=" + job,
                                 "SLURM_SUBMIT_DIR=" + caller.directory});

@@ -16,12 +16,12 @@ bool is_in_path(const std::string& name);
 bool is_in_folders(const std::string& name, const std::string& path, const std::string& below);
 
 /// If the command is a script, fills in the options that were not typed: from its #BERTH lines,
-/// then from its #SBATCH lines, of two the later. Lines count up to the first that is no comment. A
-/// script of this folder is found without `./`, and one that is not executable is given to the
-/// program that its first line names. Returns: warnings, one for each #SBATCH option that is left
-/// out, one for #GFLOW lines, which `berth compat gbatch` reads, and one for lines of PBS, LSF and
-/// Grid Engine, whose jobs `cd` to a variable that is set here too. Errors: InvalidArgument as
-/// `FILE:LINE: ...`; for a whole command line in one word.
+/// then from its #SBATCH lines, then from those of PBS, LSF and Grid Engine (other_queues.hpp), of
+/// two the later. Lines count up to the first that is no comment. A script of this folder is found
+/// without `./`, and one that is not executable is given to the program that its first line names.
+/// Returns: warnings, one for each option of another queue that is left out, and one for #GFLOW
+/// lines, which `berth compat gbatch` reads. Errors: InvalidArgument as `FILE:LINE: ...`; for a
+/// whole command line in one word.
 Expected<std::vector<std::string>> read_script(JobOptions& options, const Caller& caller);
 
 /// A script that has no file, as it came through a pipe: the options as read_script() takes them,

@@ -353,8 +353,8 @@ std::optional<Error> set_typed(std::vector<std::string>& environment, const JobO
 }
 
 /// As variables begin that a queue sets.
-constexpr auto kOfQueues =
-    std::to_array<std::string_view>({"BERTH_", "SLURM_", "PBS_", "LS_", "SGE_"});
+constexpr auto kOfQueues = std::to_array<std::string_view>(
+    {"BERTH_", "SLURM_", "PBS_", "LS_", "LSB_", "SGE_", "JOB_NAME="});
 
 /// Those typed, with the values that they have now. What a script says for Slurm is in its options,
 /// and where it was submitted tells no program.

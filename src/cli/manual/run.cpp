@@ -95,17 +95,17 @@ berth help lists all verbs, berth help VERB the options of one.
 )";
 
 /// The words of the command line without the program's name, split for CLI11.
-struct Words {
+struct SplitLine {
   std::vector<std::string> reversed;  ///< As CLI11 takes them.
   TypedLine line;
 };
 
-Words split(std::span<char* const> words, const Verb* verb) {
+SplitLine split(std::span<char* const> words, const Verb* verb) {
   const auto is_dashes = [](const char* word) { return std::string_view(word) == "--"; };
   const bool splits = verb != nullptr && verb->has_command;
   const auto dashes = splits ? std::ranges::find_if(words, is_dashes) : words.end();
-  Words parts{.reversed = {words.begin(), dashes},
-              .line = {.from_dashes = {dashes, words.end()}, .words = {}}};
+  SplitLine parts{.reversed = {words.begin(), dashes},
+                  .line = {.from_dashes = {dashes, words.end()}, .words = {}}};
   std::ranges::reverse(parts.reversed);
   return parts;
 }

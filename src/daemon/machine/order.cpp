@@ -14,6 +14,7 @@
 #include "core/text/points.hpp"
 #include "daemon/attempts/hints.hpp"
 #include "daemon/attempts/launcher.hpp"
+#include "daemon/machine/queue_variables.hpp"
 #include "daemon/machine/slurm_variables.hpp"
 #include "live/keeper.hpp"
 #include "shim/inherited.hpp"
@@ -145,6 +146,7 @@ Point take_point(const live::Assignment& assigned) {
 
 std::vector<std::string> environment_of(const live::Assignment& assigned, const Options& options,
                                         const Machine& machine, const Point& point) {
+  const Variables of_queues = variables_of_queues(assigned);
   Environment environment(without_repeats(std::move(assigned.environment)));
   for (const auto& [name, value] : machine.environment) {
     if (name == "LD_LIBRARY_PATH") {
@@ -173,6 +175,7 @@ std::vector<std::string> environment_of(const live::Assignment& assigned, const 
     environment.set("SLURM_ARRAY_TASK_ID", task);
     environment.set("SLURM_ARRAY_TASK_COUNT", std::to_string(array.tasks));
   }
+  for (const auto& [name, value] : of_queues) environment.set(name, value);
   for (const Parameter& one : point) environment.set("BERTH_PARAM_" + one.name, one.value);
   const Bytes vram = assigned.job.spec.request.gpu.vram;
   if (vram != Bytes(0)) environment.set("BERTH_VRAM_BYTES", std::to_string(vram.raw()));

@@ -136,6 +136,24 @@ TEST_F(Foresight, RefusesAFirstLineThatNamesNoProgram) {
   EXPECT_THAT(warnings("./env"), IsEmpty());
 }
 
+/// As editors of Windows write it, and none shows.
+TEST_F(Foresight, RefusesAByteOrderMarkBeforeTheFirstLine) {
+  file("job.sh", "\xEF\xBB\xBF#!/bin/sh\n#BERTH --vram 2G\n", 0755);
+  for (const std::string program : {"./job.sh", "job.sh"}) {
+    EXPECT_THAT(refusal(program),
+                HasSubstr("job.sh' begins with a byte order mark, which hides its first line; say "
+                          "sed -i '1s/^\\xEF\\xBB\\xBF//' " +
+                          program));
+  }
+}
+
+TEST_F(Foresight, RefusesOptionsOfAnyQueueWithoutAFirstLine) {
+  for (const std::string mark : {"#BERTH", "#SBATCH", "#PBS", "#BSUB", "#$"}) {
+    file("job.sh", mark + " -N a\necho\n", 0755);
+    EXPECT_THAT(refusal("./job.sh"), HasSubstr("has " + mark + " lines, which count only in"));
+  }
+}
+
 TEST_F(Foresight, SaysWhereTheLinesOfAScriptCount) {
   file("job.sh", "#!/bin/sh\n#BERTH --vram 2G\necho\n", 0755);
   EXPECT_THAT(warnings("bash job.sh"),

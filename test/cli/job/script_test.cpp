@@ -8,9 +8,14 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
+#include <iterator>
+#include <span>
+#include <sstream>
 
 #include "cli/job/foreign_flags.hpp"
+#include "cli/job/other_queues.hpp"
 #include "support/process.hpp"
 
 namespace berth::cli {
@@ -116,30 +121,96 @@ TEST_F(Script, ItsGflowLinesAreReadForGbatchAndNamedToOthers) {
   EXPECT_THAT(gflow_script(path)->lines, IsEmpty());
 }
 
-TEST_F(Script, ItsLinesForPbsLsfAndGridEngineAreNamedAndItFindsItsFolder) {
+TEST_F(Script, ItsLinesForPbsLsfAndGridEngineAreReadAndItFindsItsFolder) {
   write(
       "#!/bin/bash\n"
       "#PBS -N train\n"
-      "#PBS -l select=1:ngpus=2\n"
-      "#BSUB -gpu num=2\n"
-      "#$ -l gpu=2\n"
+      "#PBS -l select=1:ngpus=2:mem=16gb,walltime=4:00:00 -j oe\n"
+      "#PBS -q gpu\n"
+      "#$ -pe smp 8 # slots\n"
       "cd $PBS_O_WORKDIR\n"
-      "#PBS -q gpu\n");
+      "#PBS -N late\n");
   const auto made = submit();
   ASSERT_TRUE(made) << made.error().message;
-  const std::string rest = " lines are left out; say it by #BERTH and the options of berth submit";
-  EXPECT_THAT(made->warnings, ElementsAre("./job.sh:2: #PBS" + rest, "./job.sh:4: #BSUB" + rest,
-                                          "./job.sh:5: #$" + rest));
+  EXPECT_THAT(made->warnings, ElementsAre("./job.sh:4: #PBS -q gpu is left out: there are no "
+                                          "queues; --class and --gpu-type say what a job needs"));
   const std::string folder = folder_.path().string();
   EXPECT_THAT(made->body.at("environment"),
-              testing::IsSupersetOf({Json("PBS_O_WORKDIR=" + folder), Json("LS_SUBCWD=" + folder),
-                                     Json("SGE_O_WORKDIR=" + folder)}));
+              testing::IsSupersetOf({Json("PBS_O_WORKDIR=" + folder), Json("PBS_JOBNAME=train"),
+                                     Json("SGE_O_WORKDIR=" + folder), Json("JOB_NAME=train")}));
   EXPECT_FALSE(made->body.value("program_words", Json()).dump().contains(folder));
+  const Json body = made->body;
+  EXPECT_EQ(body["name"], "train");
+  EXPECT_EQ(body["gpus"], 2);
+  EXPECT_EQ(body["cpus"], 8.0);
+  EXPECT_EQ(body["mem_bytes"], std::int64_t{16} << 30);
+  EXPECT_EQ(body["time_limit_seconds"], 4 * 3600.0);
   write("#!/bin/bash\n#$HOME, and #$ alone\n#$ is no option\n#PBSX -l\n#PBS\n");
   const auto plain = submit();
   ASSERT_TRUE(plain) << plain.error().message;
   EXPECT_THAT(plain->warnings, IsEmpty());
   EXPECT_THAT(plain->body.at("environment"), ElementsAre("A=1"));
+  write("#!/bin/bash\n#BERTH --gpus 4\n#PBS -l ngpus=2\n");
+  EXPECT_EQ(body_of()["gpus"], 4) << "berth's own lines go first";
+}
+
+/// As #MARK OPTIONS -> options of `submit`; then what is left out.
+TEST(OtherQueues, TheirOptionsMeanTheSameHere) {
+  struct Line {
+    std::string text;
+    std::string words;
+    std::string left_out = "";
+  };
+  const auto lines = std::to_array<Line>({
+      {"#PBS -Ntrain -V -J 1-100%8", "--name train --array 1-100%8"},
+      {"#PBS -l nodes=1:ppn=8:gpus=2", "--cpus 8 --gpus 2"},
+      {"#PBS -l select=2:ngpus=4", "--gpus 4", "-l select=2"},
+      {"#PBS -l select=1:ngpus=1+1:ncpus=1", "", "-l select=1:ngpus=1+1:ncpus=1"},
+      {"#PBS -l place=scatter:excl", "", "-l place=scatter:excl"},
+      {"#PBS -o host:/logs/ -e err", "--output /logs/%x.o%j", "-e err"},
+      {"#PBS -o 100%^array_index^", "--output 100%%%a"},
+      {"#PBS -W depend=afterok:7:8,afterany:9", "--after-ok 7,8 --after-any 9"},
+      {"#PBS -m abe -M ann", "--notify-on fail,start,end --notify ann@localhost"},
+      {"#PBS -m n -h -v A=1,B=2", "--hold --env A=1 --env B=2"},
+      {"#BSUB -J sweep[1-100]%8 -n 4 -W 4:30",
+       "--name sweep --array 1-100%8 --cpus 4 --time 4h30min"},
+      {"#BSUB -J plain -W 90 -x -H", "--name plain --time 90min --exclusive --hold"},
+      {"#BSUB -gpu num=2:gmem=10G:mode=shared:j_exclusive=yes", "--gpus 2 --vram 10G --exclusive"},
+      {"#BSUB -gpu num=1:gmem=512:gmodel=V100:mps=no", "--gpus 1 --vram 512M", "-gpu gmodel=V100"},
+      {"#BSUB -o out.%J.%I -R rusage[mem=1]", "--output out.%A.%a", "-R rusage[mem=1]"},
+      {"#BSUB -w done(7)&&ended(8)&&9", "--after-ok 7,9 --after-any 8"},
+      {"#$ -N train -cwd -j y -t 1-10 -tc 2", "--name train --array 1-10", "-tc 2"},
+      {"#$ -l gpu=2,h_rt=3600 -pe smp 8", "--gpus 2 --time 3600 --cpus 8"},
+      {"#$ -l h_vmem=4G", "", "-l h_vmem=4G"},
+      {"#$ -o logs/$JOB_NAME.$JOB_ID.$TASK_ID", "--output logs/%x.%A.%a"},
+      {"#$ -hold_jid 7,8 -wd /tmp", "--after-any 7,8 --cwd /tmp"},
+      {"#$ -zzz 3 -N a", "--name a", "-zzz 3"},
+      {"#$ -hard -l gpu=1", "--gpus 1", "-hard"},
+  });
+  const auto joined = [](const std::vector<std::string>& words) {
+    std::string text;
+    for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+    return text;
+  };
+  const auto read = [](const std::string& line) {
+    std::istringstream text(line);
+    const std::vector<std::string> words{std::istream_iterator<std::string>(text), {}};
+    const auto queues = other_queues();
+    const auto queue = std::ranges::find(queues, words.front(), &OtherQueue::mark);
+    return options_of_queue(*queue, std::span(words).subspan(1));
+  };
+  for (const Line& line : lines) {
+    const auto made = read(line.text);
+    ASSERT_TRUE(made) << line.text << ": " << made.error().message;
+    EXPECT_EQ(joined(made->words), line.words) << line.text;
+    std::string left_out = joined(made->left_out);
+    EXPECT_EQ(left_out.substr(0, left_out.find(" is left out: ")), line.left_out) << line.text;
+  }
+  for (const char* const line :
+       {"#PBS -W depend=before:7", "#PBS -W depend=afterok:x", "#BSUB -w done(7)||done(8)",
+        "#BSUB -w done(name)", "#$ -hold_jid name"}) {
+    EXPECT_FALSE(read(line)) << line;
+  }
 }
 
 TEST_F(Script, ItsBerthLinesAreOptions) {
