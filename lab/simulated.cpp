@@ -17,7 +17,7 @@ sim::Options options_of(const Way& way, std::int64_t interference_percent) {
   sim::Options options{
       .settings = {.admission = {.mode = way.admission}},
       .told = sim::Told::Learned,
-      .rates = {.share = sim::ShareModel::Duty, .interference = interference_percent * 10'000},
+      .rates = {.share = *sim::parse_share("duty:" + std::to_string(interference_percent) + "%")},
       .costs = {.start = kStartLatency},  // an emulated GPU is left and entered in no time
       .suspend = {.one_gpu_only = true},  // berthd's own, whose drivers cannot do more
       .memory = {.is_on = true, .retries = 0},

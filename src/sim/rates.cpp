@@ -1,11 +1,10 @@
 #include "sim/rates.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "core/base/rng.hpp"
 #include "core/text/amounts.hpp"
-#include "sim/duty.hpp"
+#include "sim/share/pair_table.hpp"
 
 namespace berth::sim {
 
@@ -35,8 +34,7 @@ std::vector<std::int64_t> duties_of(const trace::Trace& trace, const RateModel& 
 
 Rates::Rates(const RateModel& model, const trace::Trace& trace, const Cluster& cluster)
     : model_(model), trace_(trace), cluster_(cluster) {
-  if (model.share != ShareModel::Mps && model.share != ShareModel::Duty) return;
-  duties_ = duties_of(trace, model);
+  if (model.reads_duties()) duties_ = duties_of(trace, model);
 }
 
 Pace Rates::of(std::size_t job, std::span<const GpuId> gpus, const Tenants& tenants) const {
@@ -85,58 +83,25 @@ std::optional<Rate> Rates::type(std::size_t job, std::string_view name) const {
 }
 
 Pace Rates::share(std::size_t job, GpuId gpu, std::span<const std::size_t> tenants) const {
-  if (tenants.size() < 2) return {};
-  if (const auto known = measured(job, gpu, tenants)) return {.rate = *known, .shares = true};
-  Pace pace{.rate = ruled(job, tenants), .shares = true, .ruled = true};
-  if (model_.share == ShareModel::Duty && model_.interference > 0) {
-    pace.kernel_cost = kernel_cost_beside(duties_beside(job, tenants), model_.interference);
+  const bool is_alone = tenants.size() < 2;
+  if (is_alone && duties_.empty()) return {};
+  if (is_alone) {
+    const Rate rate = model_.share->alone(duties_[job]);
+    return {.rate = rate, .ruled = rate != kFullSpeed};
   }
-  return pace;
-}
-
-std::optional<Rate> Rates::measured(std::size_t job, GpuId gpu,
-                                    std::span<const std::size_t> tenants) const {
-  if (!model_.speeds.has_pairs()) return std::nullopt;
-  const trace::TraceJob& asked = trace_.jobs[job];
-  const std::string& type = cluster_.type_names()[cluster_.gpu(gpu).type];
-  Rate rate;
-  for (const std::size_t other : tenants) {
-    if (other == job) continue;
-    const std::string neighbour = Speeds::neighbour_on(trace_.jobs[other].model, type);
-    const auto known = model_.speeds.beside(asked.model, gpus_of(asked), neighbour);
-    if (!known) return std::nullopt;
-    rate = rate * *known;
+  const SharedGpu shared{.who = job,
+                         .tenants = tenants,
+                         .type = cluster_.type_names()[cluster_.gpu(gpu).type],
+                         .trace = trace_,
+                         .duties = duties_};
+  if (const auto known = measured_beside(model_.speeds, shared)) {
+    return {.rate = *known, .shares = true};
   }
-  return rate;
-}
-
-Rate Rates::ruled(std::size_t job, std::span<const std::size_t> tenants) const {
-  switch (model_.share) {
-    case ShareModel::Free:
-      return kFullSpeed;
-    case ShareModel::TimeSlice:
-      return Rate(model_.slices.ppm() / static_cast<std::int64_t>(tenants.size()));
-    case ShareModel::Mps:
-      return by_sum(tenants);
-    case ShareModel::Duty:
-      return rate_beside(duties_[job], duties_beside(job, tenants), model_.interference);
-  }
-  return kFullSpeed;
-}
-
-Rate Rates::by_sum(std::span<const std::size_t> tenants) const {
-  std::int64_t busy = 0;
-  for (const std::size_t tenant : tenants) busy += duties_[tenant];
-  return busy <= Rate::kWhole ? kFullSpeed : Rate(Rate::kWhole * Rate::kWhole / busy);
-}
-
-std::vector<std::int64_t> Rates::duties_beside(std::size_t job,
-                                               std::span<const std::size_t> tenants) const {
-  std::vector<std::int64_t> others;
-  for (const std::size_t tenant : tenants) {
-    if (tenant != job) others.push_back(duties_[tenant]);
-  }
-  return others;
+  if (model_.share == nullptr) return {.shares = true, .ruled = true};
+  return {.rate = model_.share->rate(shared),
+          .shares = true,
+          .ruled = true,
+          .kernel_cost = model_.share->kernel_cost(shared)};
 }
 
 Expected<ToldSpeeds> parse_told_speeds(std::string_view text) {
@@ -165,20 +130,6 @@ Speeds told_speeds(const RateModel& model, const ToldSpeeds& told, std::uint64_t
   }
   speeds.set_unmeasured_spread(model.spread);
   return speeds;
-}
-
-Expected<ShareModel> parse_share(std::string_view text) {
-  constexpr std::array<std::pair<std::string_view, ShareModel>, 4> kModels = {
-      {{"free", ShareModel::Free},
-       {"timeslice", ShareModel::TimeSlice},
-       {"mps", ShareModel::Mps},
-       {"duty", ShareModel::Duty}}};
-  for (const auto& [name, model] : kModels) {
-    if (text == name) return model;
-  }
-  return fail(ErrorCode::InvalidArgument, "--share: '" + std::string(text) +
-                                              "' is unknown; valid values: free, exclusive, "
-                                              "timeslice, mps, duty");
 }
 
 }  // namespace berth::sim

@@ -6,6 +6,7 @@
 // tenants of the GPUs.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -14,32 +15,25 @@
 #include "core/base/rate.hpp"
 #include "core/cluster.hpp"
 #include "core/knowledge/speeds.hpp"
+#include "sim/share/share_model.hpp"
 #include "sim/tenants.hpp"
 #include "trace/trace.hpp"
 
 namespace berth::sim {
 
-/// The speed of tenants of one GPU if a pair was not measured.
-enum class ShareModel : std::uint8_t {
-  Free,       ///< Nothing.
-  TimeSlice,  ///< Turns of equal length: n tenants run at 1 / n each.
-  Mps,        ///< Side by side: at min(1, 1 / (sum of the tenants' utilisations)).
-  Duty,       ///< Kernels share the GPU, work on the host slows nobody: duty.hpp.
-};
-
 struct RateModel {
   Speeds speeds;
-  ShareModel share = ShareModel::Free;
+  /// On a shared GPU where a pair was not measured; null: at full speed.
+  std::shared_ptr<const ShareModel> share = nullptr;
   Rate utilisation = kFullSpeed;  ///< Of a job without one in the trace or a table.
-  Rate slices = kFullSpeed;       ///< The part of a time-sliced GPU that switching leaves.
-  std::int64_t interference = 0;  ///< With duties: parts per million, see duty.hpp.
   Rate spread = kFullSpeed;       ///< On more nodes than it needs, without a table.
 
   /// True if every job always runs at full speed.
   bool is_plain() const {
-    return share == ShareModel::Free && spread == kFullSpeed && !speeds.has_pairs() &&
+    return share == nullptr && spread == kFullSpeed && !speeds.has_pairs() &&
            !speeds.has_spreads() && !speeds.has_types();
   }
+  bool reads_duties() const { return share != nullptr && share->reads_duties(); }
 };
 
 /// What policies know of these speeds, and the largest error of each figure.
@@ -83,20 +77,11 @@ class Rates {
   std::optional<Rate> spread(std::size_t job, std::int64_t gpus, std::int64_t nodes) const;
   std::optional<Rate> type(std::size_t job, std::string_view name) const;
   Pace share(std::size_t job, GpuId gpu, std::span<const std::size_t> tenants) const;
-  std::optional<Rate> measured(std::size_t job, GpuId gpu,
-                               std::span<const std::size_t> tenants) const;
-  Rate ruled(std::size_t job, std::span<const std::size_t> tenants) const;
-  Rate by_sum(std::span<const std::size_t> tenants) const;
-  std::vector<std::int64_t> duties_beside(std::size_t job,
-                                          std::span<const std::size_t> tenants) const;
 
   const RateModel& model_;
   const trace::Trace& trace_;
   const Cluster& cluster_;
   std::vector<std::int64_t> duties_;  ///< Empty unless the model of sharing reads them.
 };
-
-/// `free`, `timeslice`, `mps`, `duty`. Errors: InvalidArgument naming the text and the words.
-Expected<ShareModel> parse_share(std::string_view text);
 
 }  // namespace berth::sim

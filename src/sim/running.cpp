@@ -16,8 +16,8 @@ bool states_duty(const trace::TraceJob& job) { return job.duty != trace::kUnstat
 
 /// Whether anything says, or asks, for which part of the time GPUs are busy.
 bool wants_loads(const trace::Trace& trace, const Options& options) {
-  return options.rates.share == ShareModel::Mps || options.rates.share == ShareModel::Duty ||
-         options.probe_every != kForever || std::ranges::any_of(trace.jobs, states_duty);
+  return options.rates.reads_duties() || options.probe_every != kForever ||
+         std::ranges::any_of(trace.jobs, states_duty);
 }
 
 }  // namespace

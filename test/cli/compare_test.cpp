@@ -241,6 +241,24 @@ TEST_F(Compare, APolicyThatGetsNowhereIsNamedAndTheOthersAreShown) {
   EXPECT_EQ(compare(alone).exit_code, 125);
 }
 
+TEST_F(Compare, SweepsTheModelsOfSharing) {
+  const std::vector<std::string> both = {"--policies", "fifo,sjf", "--share", "free, timeslice:5%"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), both.begin(), both.end());
+    return compare(more);
+  };
+  const Ran ran = with({});
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_THAT(ran.out, testing::StartsWith("--share free\n"));
+  EXPECT_THAT(ran.out, HasSubstr("\n\n--share timeslice:5%\n"));
+  EXPECT_THAT(with({"--json"}).out, testing::StartsWith("{\"free\": ["));
+  EXPECT_THAT(with({"--json"}).out, HasSubstr(",\"timeslice:5%\": ["));
+  EXPECT_THAT(with({"--summary", scratch_ / "s.json"}).err,
+              HasSubstr("are several models; --jobs, --report and --summary are of one"));
+  EXPECT_THAT(compare({"--policies", "fifo", "--share", "free,fast"}).err,
+              HasSubstr("--share: 'fast' is unknown"));
+}
+
 TEST_F(Compare, RefusesALoadOutOfRange) {
   const Ran ran = compare({"--policies", "fifo", "--load", "0"});
   EXPECT_EQ(ran.exit_code, 2);

@@ -211,7 +211,11 @@ TEST_F(Sim, JobsThatShareAGpuTakeTurns) {
   EXPECT_THAT(run("duty:25%").out, HasSubstr("run time over alone: mean 2.500"));
   EXPECT_THAT(run("duty:101%").err,
               HasSubstr("--share duty: '101%' is not N% with N from 0 to 100"));
-  EXPECT_THAT(run("mps:5%").err, HasSubstr("only timeslice and duty lose by sharing"));
+  EXPECT_THAT(run("mps:5%").err, HasSubstr("--share mps: it takes no '5%'"));
+  EXPECT_THAT(run("mps:cap=50").out, HasSubstr("run time over alone: mean 2.000"));
+  EXPECT_THAT(run("timeslice:slice=3ms:switch=1ms").out,
+              HasSubstr("run time over alone: mean 2.667"));
+  EXPECT_THAT(run("pairs").err, HasSubstr("no table of --speeds has pairs"));
   EXPECT_THAT(run("exclusive").out, HasSubstr("makespan 120 s"));
   EXPECT_THAT(test::read_file(scratch_ / "s"), testing::Not(HasSubstr("machine")));
   EXPECT_THAT(run("free").out, HasSubstr("makespan 60 s"));

@@ -173,7 +173,7 @@ TEST_F(MemoryTest, AJobDiesAtTheStepOfItsCurveForWhichThereIsNoRoom) {
 
   // At half the speed in twice the time, and after the time that a start takes.
   const Options shared{.settings = {.admission = {.mode = AdmissionMode::None}},
-                       .rates = {.share = ShareModel::TimeSlice},
+                       .rates = {.share = *parse_share("timeslice")},
                        .costs = {.start = seconds(7)},
                        .memory = {.retries = 0}};
   result_ = *simulate(trace_, cluster_of(1), *make_policy("fifo-skip", "first-fit"), shared);

@@ -101,7 +101,7 @@ TEST(ProbedRun, AJobJoinsABusyGpuOnlyAfterItsPatience) {
   const auto second_start = [](int duty, Duration probe_every, const char* after = "2m") {
     trace::Trace trace;
     trace.jobs = {busy_job(0, 1000, 4_GiB, duty), busy_job(180, 100, 4_GiB, duty)};
-    const Options options{.rates = {.share = ShareModel::Duty}, .probe_every = probe_every};
+    const Options options{.rates = {.share = *parse_share("duty")}, .probe_every = probe_every};
     const auto policy = std::string("fifo-skip+idle:share_below_percent=75:share_after=") + after;
     return simulate(trace, gpu_of_16_gib(), *make_policy(policy, "first-fit"), options)
         ->jobs[1]
@@ -138,7 +138,7 @@ TEST(ProbedRun, PoliciesLearnOfMemoryWhenTheProbeHasLooked) {
 TEST(ProbedRun, BusyTimeIsThatOfKernelsAndNotOfStarting) {
   trace::Trace trace;
   trace.jobs = {busy_job(0, 100, 4_GiB, 500), busy_job(0, 100, 4_GiB, 500)};
-  const Options options{.rates = {.share = ShareModel::Duty}, .costs = {.start = seconds(10)}};
+  const Options options{.rates = {.share = *parse_share("duty")}, .costs = {.start = seconds(10)}};
   const auto result = simulate(trace, gpu_of_16_gib(), *make_policy("fifo", "first-fit"), options);
   // Both run at 0.8 for 125 s: 100 of the 135 s of the GPU.
   EXPECT_EQ(result->jobs[0].end, kStart + seconds(135));

@@ -71,10 +71,10 @@ TEST(Rates, ByRuleOfHowTheGpuIsShared) {
   Tenants tenants(cluster);
   for (const std::size_t tenant : {0U, 1U, 2U}) tenants.add(tenant, gpus({0}));
 
-  RateModel model{.share = ShareModel::TimeSlice};
+  RateModel model{.share = *parse_share("timeslice")};
   EXPECT_EQ(Rates(model, trace, cluster).of(0, gpus({0}), tenants),
             (Pace{.rate = Rate(333'333), .shares = true, .ruled = true}));
-  model = {.share = ShareModel::Mps};
+  model = {.share = *parse_share("mps")};
   model.speeds.add_utilisation("busy", Rate(900'000));
   model.speeds.add_utilisation("calm", Rate(100'000));
   // 0.9 + 0.1 + 0.25, the last by what the job asks for.
@@ -87,7 +87,7 @@ TEST(Rates, AMeasuredPairGoesBeforeTheRule) {
   trace::Trace trace;
   trace.jobs = {job("a", 0, 10, 1, "x"), job("b", 0, 10, 1, "y"), job("c", 0, 10, 1, "z")};
   const Cluster cluster = cluster_of(1, 1);
-  RateModel model{.share = ShareModel::TimeSlice};
+  RateModel model{.share = *parse_share("timeslice")};
   model.speeds.add_pair("x", 0, "y", Rate(800'000));
   model.speeds.add_pair("x", 0, "z", Rate(500'000));
   const Rates rates(model, trace, cluster);
@@ -149,7 +149,7 @@ TEST(Rates, AnEndMovesWhenCompanyComesAndGoes) {
   // speed each from 50 s to 110 s; the 20 s that `a` has left then it runs alone.
   trace::Trace trace;
   trace.jobs = {job("a", 0, 100, 1), job("b", 50, 30, 1)};
-  const Options options{.rates = {.share = ShareModel::TimeSlice}};
+  const Options options{.rates = {.share = *parse_share("timeslice")}};
   EXPECT_EQ(ends(trace, cluster_of(1, 1), options), (std::vector<double>{130, 110}));
   EXPECT_EQ(ends(trace, cluster_of(1, 1), {}), (std::vector<double>{100, 80}));
 }
@@ -161,7 +161,7 @@ TEST(Rates, ThreeTenantsOneOfThemOnTwoGpus) {
   // gang has 5 + 10 + 10 of 40 then, and runs its last 15 s alone.
   trace::Trace trace;
   trace.jobs = {job("gang", 0, 40, 2), job("b", 0, 15, 1), job("c", 10, 20, 1)};
-  const Options options{.rates = {.share = ShareModel::TimeSlice}};
+  const Options options{.rates = {.share = *parse_share("timeslice")}};
   const std::vector<double> at = ends(trace, cluster_of(1, 2), options);
   EXPECT_NEAR(at[1], 40, 1e-4);
   EXPECT_NEAR(at[2], 60, 1e-4);
@@ -171,7 +171,7 @@ TEST(Rates, ThreeTenantsOneOfThemOnTwoGpus) {
 TEST(Rates, WhatSharingCostIsCounted) {
   trace::Trace trace;
   trace.jobs = {job("a", 0, 100, 1, "x"), job("b", 50, 30, 1, "y")};
-  Options options{.rates = {.share = ShareModel::TimeSlice}};
+  Options options{.rates = {.share = *parse_share("timeslice")}};
   options.rates.speeds.add_pair("x", 0, "y", Rate(500'000));
   const auto cluster = cluster_of(1, 1);
   const auto result = simulate(trace, cluster, *make_policy("fifo-skip", "first-fit"), options);
@@ -191,7 +191,7 @@ TEST(Rates, SwitchingTakesItsPartOfTurns) {
   trace::Trace trace;
   trace.jobs = {job("a", 0, 10, 1), job("b", 0, 10, 1)};
   const Cluster cluster = cluster_of(1, 1);
-  const RateModel model{.share = ShareModel::TimeSlice, .slices = Rate(950'000)};
+  const RateModel model{.share = *parse_share("timeslice:5%")};
   Tenants tenants(cluster);
   tenants.add(0, gpus({0}));
   EXPECT_EQ(Rates(model, trace, cluster).of(0, gpus({0}), tenants).rate, kFullSpeed);
@@ -222,20 +222,13 @@ TEST(Rates, ADutyOfTheTraceGoesBeforeTheTableAndWhatIsAsked) {
   Tenants tenants(cluster);
   const std::vector<GpuId> gpu = {GpuId(0)};
   for (const std::size_t job : {0U, 1U}) tenants.add(job, gpu);
-  const RateModel model{.share = ShareModel::Duty, .utilisation = Rate(500'000)};
+  const RateModel model{.share = *parse_share("duty"), .utilisation = Rate(500'000)};
   const auto rate = [&] { return Rates(model, trace, cluster).of(0, gpu, tenants).rate; };
   EXPECT_EQ(rate(), Rate(1'000'000'000 / 1450)) << "0.9 is asked, 0.5 the general one";
   trace.jobs[0].duty = GpuMilli(500);
   EXPECT_EQ(rate(), Rate(800'000));
   trace.jobs[1].duty = GpuMilli(0);
   EXPECT_EQ(rate(), kFullSpeed);
-}
-
-TEST(Rates, ShareModelsAreReadAsWritten) {
-  EXPECT_EQ(*parse_share("timeslice"), ShareModel::TimeSlice);
-  EXPECT_EQ(*parse_share("duty"), ShareModel::Duty);
-  EXPECT_EQ(parse_share("mig").error().message,
-            "--share: 'mig' is unknown; valid values: free, exclusive, timeslice, mps, duty");
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ class MarkTest : public testing::Test {
     cluster_.add_switch();
     cluster_.add_node({.name = "n", .gpus = 1});
     trace_.jobs = {one_gpu_job("a", 0, 100), one_gpu_job("b", 0, 100)};
-    options_.rates.share = ShareModel::TimeSlice;
+    options_.rates.share = *parse_share("timeslice");
   }
   static Grant grant() { return {.shares = {{.gpu = GpuId(0)}}, .host = NodeId(0)}; }
   static Instant at(int second) { return kStart + seconds(second); }

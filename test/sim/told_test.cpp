@@ -108,7 +108,7 @@ class ToldOfProgress : public testing::Test {
 };
 
 TEST_F(ToldOfProgress, ComesWithEverySoMuchWorkDone) {
-  const Options options{.rates = {.share = ShareModel::TimeSlice},
+  const Options options{.rates = {.share = *parse_share("timeslice")},
                         .costs = {.start = seconds(10)},
                         .report_every = seconds(300)};
   Running running(trace_, cluster_, options);

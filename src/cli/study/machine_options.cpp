@@ -30,34 +30,13 @@ void keep_alone(trace::Trace& trace) {
   }
 }
 
-/// `free`, `timeslice:5%`, `duty:5%`: a model, and what is lost by sharing.
-Expected<void> read_share(std::string_view text, sim::RateModel& rates) {
-  const std::string_view name = text.substr(0, text.find(':'));
-  const auto share = sim::parse_share(name);
-  if (!share) return std::unexpected(share.error());
-  rates.share = *share;
-  if (name == text) return {};
-  const bool switches = *share == sim::ShareModel::TimeSlice;
-  if (!switches && *share != sim::ShareModel::Duty) {
-    return fail(ErrorCode::InvalidArgument,
-                "--share: '" + std::string(text) + "': only timeslice and duty lose by sharing");
-  }
-  const std::string option = "--share " + std::string(name);
-  const auto loss = percent(option.c_str(), text.substr(name.size() + 1), switches ? 99 : 100);
-  if (!loss) return std::unexpected(loss.error());
-  if (!switches) {
-    rates.interference = *loss;
-    return {};
-  }
-  rates.slices = Rate(Rate::kWhole - *loss);
-  return {};
-}
-
 Expected<void> read_rates(const MachineArguments& arguments, trace::Trace& trace,
                           sim::RateModel& rates) {
   const bool exclusive = arguments.share == "exclusive";
   if (exclusive) keep_alone(trace);
-  if (auto done = read_share(exclusive ? "free" : arguments.share, rates); !done) return done;
+  auto share = sim::parse_share(exclusive ? "free" : arguments.share);
+  if (!share) return std::unexpected(share.error());
+  rates.share = std::move(*share);
   const auto utilisation = percent("--utilisation", arguments.utilisation, 100);
   if (!utilisation) return std::unexpected(utilisation.error());
   rates.utilisation = Rate(*utilisation);
@@ -70,7 +49,9 @@ Expected<void> read_rates(const MachineArguments& arguments, trace::Trace& trace
     auto done = trace::read_speeds(*text, path, arguments.reference, rates.speeds);
     if (!done) return done;
   }
-  return {};
+  if (!arguments.share.starts_with("pairs") || rates.speeds.has_pairs()) return {};
+  return fail(ErrorCode::InvalidArgument,
+              "--share: '" + arguments.share + "', and no table of --speeds has pairs");
 }
 
 /// Reads `text` if it was given. Errors: InvalidArgument naming the option.
@@ -216,8 +197,8 @@ struct TextOption {
 constexpr auto kTextOptions = std::to_array<TextOption>({
     {"--share", &MachineArguments::share,
      "Speed on a shared GPU for pairs that were not measured: free, timeslice, timeslice:5% (lost "
-     "by switching), mps, duty, duty:5% (lost by each further kernel); exclusive: jobs share no "
-     "GPU."},
+     "by switching), mps, duty, duty:5% (lost by each further kernel), pairs (of --speeds, which "
+     "must have some); exclusive: jobs share no GPU. Further keys are in doc/simulator.md."},
     {"--utilisation", &MachineArguments::utilisation,
      "With mps and duty: how busy a job alone keeps a GPU, for jobs without a figure or a share."},
     {"--told-speeds", &MachineArguments::told_speeds,

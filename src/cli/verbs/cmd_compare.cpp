@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <sstream>
 #include <thread>
 
 #include "cli/print/amounts.hpp"
@@ -137,29 +138,70 @@ Expected<std::vector<Way>> ways_named(const CompareArguments& arguments) {
   return ways;
 }
 
-std::string compared_text(const Experiment& experiment, const ReplayArguments& arguments) {
-  if (arguments.json) return summary_of(experiment, Policies::Several);
-  return table_of(experiment) + notes_of(experiment) + predictions_of(experiment.runs) +
+/// The arguments under each model of `--share`. Errors: of a model, before hours are spent.
+Expected<std::vector<ReplayArguments>> by_share(const CompareArguments& arguments) {
+  std::vector<ReplayArguments> all;
+  std::istringstream models(tight_list(arguments.replay.machine.share));
+  for (std::string model; std::getline(models, model, ',');) {
+    if (model != "exclusive") {
+      if (const auto known = sim::parse_share(model); !known) return std::unexpected(known.error());
+    }
+    ReplayArguments& one = all.emplace_back(arguments.replay);
+    one.machine.share = model;
+    for (auto& [name, value] : one.given) {
+      if (name == "--share") value = model;
+    }
+  }
+  const Outputs& to = arguments.outputs;
+  if (all.size() < 2 || (to.jobs.empty() && to.report.empty() && to.summary.empty())) return all;
+  return fail(ErrorCode::InvalidArgument,
+              "--share: '" + arguments.replay.machine.share +
+                  "' are several models; --jobs, --report and --summary are of one");
+}
+
+/// Of one comparison, or of one of several.
+std::string compared_text(const Experiment& experiment, const ReplayArguments& arguments,
+                          std::size_t comparisons) {
+  const std::string& model = arguments.machine.share;
+  if (arguments.json) {
+    const std::string summary = summary_of(experiment, Policies::Several);
+    return comparisons == 1 ? summary : "\"" + model + "\": " + summary;
+  }
+  return (comparisons == 1 ? "" : "--share " + model + "\n") + table_of(experiment) +
+         notes_of(experiment) + predictions_of(experiment.runs) +
          groups_text(experiment, arguments.by);
 }
 
+/// One text after the other; of objects one object.
+std::string joined(const std::vector<std::string>& texts, bool is_json) {
+  std::string all;
+  for (const std::string& text : texts) all += (all.empty() ? "" : is_json ? "," : "\n") + text;
+  return texts.size() > 1 && is_json ? "{" + all + "}\n" : all;
+}
+
 int compare(const CompareArguments& arguments) {
-  auto ways = ways_named(arguments);  // before hours are spent
+  const auto ways = ways_named(arguments);  // before hours are spent
   if (!ways) return report(ways.error());
+  const auto under = by_share(arguments);
+  if (!under) return report(under.error());
   const unsigned cores =
       arguments.cores != 0 ? arguments.cores : std::max(1U, std::thread::hardware_concurrency());
-  const std::size_t ways_asked = ways->size();
-  const auto experiment = run_experiment(arguments.replay, arguments.outputs,
-                                         {.ways = std::move(*ways), .cores = cores});
-  if (!experiment) return report(experiment.error());
-  if (auto done = write_outputs(*experiment, arguments.outputs, Policies::Several); !done) {
-    return report(done.error());
+  std::size_t failures = 0;
+  std::vector<std::string> texts;
+  for (const ReplayArguments& replay : *under) {
+    const auto experiment =
+        run_experiment(replay, arguments.outputs, {.ways = *ways, .cores = cores});
+    if (!experiment) return report(experiment.error());
+    if (auto done = write_outputs(*experiment, arguments.outputs, Policies::Several); !done) {
+      return report(done.error());
+    }
+    failures += experiment->failures.size();
+    texts.push_back(compared_text(*experiment, replay, under->size()));
   }
-  const int printed =
-      arguments.outputs.print() ? 0 : print(compared_text(*experiment, arguments.replay));
-  if (printed != 0 || experiment->failures.empty()) return printed;
-  return report_failure(std::to_string(experiment->failures.size()) + " of " +
-                        std::to_string(ways_asked) + " policies have no figures");
+  const int printed = arguments.outputs.print() ? 0 : print(joined(texts, arguments.replay.json));
+  if (printed != 0 || failures == 0) return printed;
+  return report_failure(std::to_string(failures) + " of " +
+                        std::to_string(ways->size() * under->size()) + " policies have no figures");
 }
 
 }  // namespace

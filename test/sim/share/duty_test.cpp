@@ -1,7 +1,7 @@
 // Goal: jobs beside each other run as fast as jobs whose kernels share a GPU equally.
 // Method: cases worked out by hand; the formula against such jobs played out step by step, with
 // steps of different lengths, as the formula asks.
-#include "sim/duty.hpp"
+#include "sim/share/duty.hpp"
 
 #include <gtest/gtest.h>
 

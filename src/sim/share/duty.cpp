@@ -1,9 +1,11 @@
-#include "sim/duty.hpp"
+#include "sim/share/duty.hpp"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "core/base/wide.hpp"
+#include "sim/share/share_model.hpp"
 
 namespace berth::sim {
 
@@ -34,7 +36,59 @@ std::vector<Wide> weights_of(std::span<const std::int64_t> duties, std::int64_t 
   return weights;
 }
 
+constexpr auto kDutyKeys = std::to_array<Key>({{
+    .name = "interference",
+    .type = KeyType::Percent,
+    .usual = "0",
+    .least = 0,
+    .most = 100,
+    .what = "What each further kernel on a GPU costs: k get 1 / (1 + (k - 1) x this) of its work "
+            "done.",
+}});
+
+/// O(tenants^2).
+class Duty final : public ShareModel {
+ public:
+  explicit Duty(const Keys& keys)
+      : interference_(Rate::kWhole / 100 * keys.number("interference")) {}
+
+  bool reads_duties() const override { return true; }
+
+  Rate rate(const SharedGpu& gpu) const override {
+    return rate_beside(gpu.duties[gpu.who], others_of(gpu), interference_);
+  }
+  std::int64_t kernel_cost(const SharedGpu& gpu) const override {
+    return interference_ == 0 ? Rate::kWhole : kernel_cost_beside(others_of(gpu), interference_);
+  }
+
+ private:
+  static std::vector<std::int64_t> others_of(const SharedGpu& gpu) {
+    std::vector<std::int64_t> others;
+    for (const std::size_t tenant : gpu.tenants) {
+      if (tenant != gpu.who) others.push_back(gpu.duties[tenant]);
+    }
+    return others;
+  }
+
+  std::int64_t interference_;
+};
+
+std::unique_ptr<const ShareModel> by_duty(const Keys& keys) { return std::make_unique<Duty>(keys); }
+
 }  // namespace
+
+constexpr ShareEntry kDuty{
+    .name = "duty",
+    .rule =
+        "Of jobs that alternate between kernels on the GPU and work on the host, and whose kernels "
+        "share the GPU equally; with `interference`, k concurrent kernels together get 1 / (1 + "
+        "(k - 1) x `interference`) of the GPU's throughput.",
+    .source =
+        "A closed queueing network (Baskett, Chandy, Muntz, Palacios, JACM 1975); the loss by "
+        "further kernels is berth's own.",
+    .make = by_duty,
+    .keys = kDutyKeys,
+    .lost = "interference"};
 
 Rate rate_beside(std::int64_t duty, std::span<const std::int64_t> others,
                  std::int64_t interference) {
