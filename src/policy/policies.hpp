@@ -107,6 +107,9 @@ extern const About kOptimus;
 std::unique_ptr<Policy> max_min_gpus(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kMaxMinGpus;
 
+std::unique_ptr<Policy> lucid_packing(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kLucidPacking;
+
 std::unique_ptr<Policy> synergy_drf(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kSynergyDrf;
 std::unique_ptr<Policy> synergy_tetris(const Keys&, std::unique_ptr<Placer>, const Knobs&);

@@ -35,6 +35,7 @@ constexpr auto kPolicies = std::to_array<PolicyEntry>({
     {"afs", kAfs, afs},
     {"optimus", kOptimus, optimus},
     {"max-min-gpus", kMaxMinGpus, max_min_gpus},
+    {"lucid", kLucidPacking, lucid_packing, "lucid"},
     {"synergy/drf", kSynergyDrf, synergy_drf},
     {"synergy/tetris", kSynergyTetris, synergy_tetris},
     {"max-min", kMaxMin, max_min},

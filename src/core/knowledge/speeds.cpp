@@ -109,6 +109,15 @@ std::optional<Rate> Speeds::beside(const std::string& model, std::int64_t gpus,
   });
 }
 
+std::optional<Rate> Speeds::mean_beside(const std::string& model) const {
+  Mean mean;
+  for (auto row = pairs_.lower_bound({model, 0}); row != pairs_.end() && row->first.first == model;
+       ++row) {
+    for (const auto& [other, rate] : row->second) mean.add(rate.rate());
+  }
+  return mean.count > 0 ? std::optional(mean.rate()) : std::nullopt;
+}
+
 Rate Speeds::scaled(const std::string& model, std::int64_t batch, std::int64_t asked,
                     std::int64_t given) const {
   if (given == asked || asked == 0) return kFullSpeed;

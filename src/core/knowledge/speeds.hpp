@@ -57,6 +57,9 @@ class Speeds {
   bool runs_on(const std::string& model, std::int64_t gpus, const std::string& type) const;
   std::optional<Rate> beside(const std::string& model, std::int64_t gpus,
                              const std::string& other) const;
+  /// The mean of all figures of this model beside others, each neighbour counting once; nothing if
+  /// there are none. O(its figures).
+  std::optional<Rate> mean_beside(const std::string& model) const;
   /// The mean speed on each type for which it has figures, in thousandths of the fastest type.
   std::map<std::string, std::int64_t> type_values() const;
   ModelFacts facts(const std::string& model) const;

@@ -130,5 +130,16 @@ TEST(Speeds, AreWrittenAndReadWhole) {
   EXPECT_EQ(halved.scaling().speed("a", 0, 4, 4), kFullSpeed);
 }
 
+TEST(Speeds, SayHowFastAModelIsBesideOthersOnAverage) {
+  Speeds speeds;
+  EXPECT_EQ(speeds.mean_beside("x"), std::nullopt);
+  speeds.add_pair("x", 0, "y", Rate(900'000));
+  speeds.add_pair("x", 0, "y", Rate(700'000));
+  speeds.add_pair("x", 2, "z", Rate(600'000));
+  speeds.add_pair("xx", 0, "y", Rate(100'000));
+  EXPECT_EQ(speeds.mean_beside("x"), Rate(700'000)) << "0.8 and 0.6";
+  EXPECT_EQ(speeds.mean_beside("y"), std::nullopt) << "what others feel of it is theirs";
+}
+
 }  // namespace
 }  // namespace berth
