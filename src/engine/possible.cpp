@@ -44,7 +44,7 @@ std::optional<std::string> why_no_gpus(const GpuRequest& request, const Cluster&
                                  : "");
   }
   if (request.count.raw() > 0 && large_enough == 0) {
-    return "asks " + to_text(request.vram) + " per GPU, the largest grantable is " +
+    return "asks " + to_text(request.vram) + " per GPU, the most a GPU here can give is " +
            to_text(largest);
   }
   if (request.count.raw() > large_enough) {

@@ -61,6 +61,16 @@ TEST_F(WhyVerb, TellsWhatIsMissingAndWhoHoldsIt) {
             "start         unknown: it is not known when job 1 ends\n");
 }
 
+TEST_F(WhyVerb, TellsHowAHeldJobGoesOn) {
+  daemon_.answer("GET /v1/jobs/7/why",
+                 R"({"id":7,"state":"held","why":"held","reason":"held by its owner"})");
+  const Ran ran = berth({"why", "7"});
+  EXPECT_EQ(ran.out,
+            "job       7, held\n"
+            "reason    held by its owner\n"
+            "to go on  berth release 7\n");
+}
+
 TEST_F(WhyVerb, SaysWhatThePolicyDecidedWhereThereIsRoom) {
   const std::map<std::string, std::string> lines = {
       {"order", "waits for     its turn: GPUs 0, 1 are 85, 88 % busy (limit 75 %)\n"},

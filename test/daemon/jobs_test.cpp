@@ -265,7 +265,7 @@ TEST_F(Jobs, ThatCanNeverFitAreRefusedWithTheLimit) {
   EXPECT_EQ(gpus.body["error"], "asks 9 GPUs, the cluster has 2");
   const auto vram = ask({{"vram_bytes", 30 * kGiB}});
   EXPECT_EQ(vram.status, 422);
-  EXPECT_THAT(vram.body["error"].get<std::string>(), HasSubstr("the largest grantable is"));
+  EXPECT_THAT(vram.body["error"].get<std::string>(), HasSubstr("the most a GPU here can give is"));
   EXPECT_EQ(rig_.request("GET", "/v1/jobs?all=true").body["jobs"].size(), 0U);
 }
 

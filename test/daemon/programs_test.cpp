@@ -237,7 +237,7 @@ TEST_F(Programs, AnMcpClientGetsErrorsOfToolsAsTheirResults) {
     EXPECT_EQ(answers[i]["result"]["isError"], true);
     return answers[i]["result"]["content"][0]["text"].get<std::string>();
   };
-  EXPECT_THAT(text(0), HasSubstr("the largest grantable is"));
+  EXPECT_THAT(text(0), HasSubstr("the most a GPU here can give is"));
   EXPECT_EQ(answers[1]["id"], "two");
   EXPECT_EQ(text(1), "job 77: no such job");
   EXPECT_THAT(text(2), HasSubstr("command: \"true\", must be of type array"));

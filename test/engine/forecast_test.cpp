@@ -259,7 +259,7 @@ TEST_F(Scene, AJobThatDoesNotExistIsTriedOnTheCopy) {
   EXPECT_FALSE(engine_->view().knows(JobId(2)));
   wish.spec = of(30_GiB);
   EXPECT_EQ(forecast(copy(), wish).text,
-            "job 2: asks 30 GiB per GPU, the largest grantable is 24 GiB");
+            "job 2: asks 30 GiB per GPU, the most a GPU here can give is 24 GiB");
 }
 
 TEST_F(Scene, SaysWhyNothingIsPredicted) {

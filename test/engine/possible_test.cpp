@@ -62,11 +62,11 @@ TEST(Possible, NamesTheNumberOfGpusOfItsTypes) {
 
 TEST(Possible, NamesTheLargestGrantableMemory) {
   EXPECT_EQ(refusal(nodes_of(1, 8), gpus(1, 25_GiB)),
-            "job 42: asks 25 GiB per GPU, the largest grantable is 24 GiB");
+            "job 42: asks 25 GiB per GPU, the most a GPU here can give is 24 GiB");
   Request request = gpus(1, 79_GiB);
   request.gpu.processes = 2;  // each pays a context
   EXPECT_EQ(refusal(mixed(), request),
-            "job 42: asks 79 GiB per GPU, the largest grantable is 78 GiB");
+            "job 42: asks 79 GiB per GPU, the most a GPU here can give is 78 GiB");
 }
 
 TEST(Possible, NamesTheNumberOfGpusThatLarge) {

@@ -276,6 +276,9 @@ std::string why_page(const Json& why, double now, const Look& look) {
   page.line("links", printable(text_of(why, "links_line")));
   page.line("memory limit", printable(text_of(why, "memory_limit_line")));
   add_all(page, why, now);
+  if (text_of(why, "state") == "held") {
+    page.line("to go on", "berth release " + printable(handle_of(why)));
+  }
   return page.text();
 }
 
