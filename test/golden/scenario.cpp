@@ -250,6 +250,7 @@ class Reader {
       if (key == "priority") {
         return job.spec.priority = static_cast<std::int32_t>(number(value)), true;
       }
+      if (key == "deadline") return job.spec.deadline = kStart + time(value), true;
       if (key == "limit") return job.spec.time_limit = time(value), true;
       if (key == "class") return job.spec.duration_class = duration_class(value), true;
       if (key == "cpu") return job.spec.request.cpu = CpuMilli(1000 * number(value)), true;

@@ -10,7 +10,7 @@
 //   service 10 90 3000
 //   settings guard=512MiB user-gpus=4 user-jobs=2 half-life=7d admission=declared
 //   job a at=0 gpus=2 run=100         vram= processes= alone now user= estimate= limit= class= cpu=
-//                                     host= priority= min= max= saves model=
+//                                     host= priority= min= max= saves model= deadline= (from 0 on)
 //   speed net old 25                  percent, of a model on a type of GPU, beside that of its run
 //                                     time
 //   beside net big 60 old             percent, of a model beside another on a GPU; where a type is

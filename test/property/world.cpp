@@ -80,6 +80,7 @@ void World::make_jobs() {
     }
     if (options_.honest) job.spec.time_limit = job.duration;
     if (options_.saving && i % 2 == 0) job.spec.conditions.edit().on_preempt.signal = 15;
+    if (options_.deadlines && i % 4 > 0) job.spec.deadline = submit + job.duration * (i % 4);
     if (options_.distinct || !rng_.one_in(3)) submit += seconds(rng_.between(1, 600));
     jobs_.push_back(std::move(job));
   }

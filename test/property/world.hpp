@@ -26,6 +26,7 @@ struct WorldOptions {
   bool ranked = false;     ///< Users give some jobs priorities, and change them.
   bool elastic = false;    ///< Jobs with GPUs run on one GPU to three more than they ask for.
   bool saving = false;     ///< Every other job saves itself.
+  bool deadlines = false;  ///< Three of four jobs have one.
 };
 
 /// One job as the world knows it.

@@ -31,9 +31,7 @@ void max_min_sizes(std::span<SizedJob> jobs, std::int64_t gpus) {
   std::vector<SizedJob*> in_turn;
   for (SizedJob& job : jobs) in_turn.push_back(&job);
   std::ranges::stable_sort(in_turn, {}, &SizedJob::since);
-  while (gpus > 0 && !in_turn.empty()) {
-    std::erase_if(in_turn, [&](SizedJob* job) { return !give(*job, gpus); });
-  }
+  give_in_turn(std::move(in_turn), gpus);
 }
 
 std::unique_ptr<Policy> max_min_gpus(const Keys&, std::unique_ptr<Placer> placer, const Knobs&) {

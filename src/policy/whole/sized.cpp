@@ -44,6 +44,15 @@ struct SizedMemory {
 };
 inline auto members(SizedMemory& v) { return std::tie(v.jobs, v.sized, v.gpus, v.sizings); }
 
+/// What a policy by a plan remembers besides.
+struct SizePlanMemory {
+  Snapshot sized;
+  Instant asked = kNever;
+  Instant again = kNever;
+  std::map<JobId, Promise> promises;
+};
+inline auto members(SizePlanMemory& v) { return std::tie(v.sized, v.asked, v.again, v.promises); }
+
 constexpr Duration kMostWork(std::int64_t{1} << 60);
 constexpr GpuCount kMostGpusHeld(std::int64_t{1} << 32);  ///< So that products fit.
 
@@ -99,8 +108,9 @@ class SpeedCurves {
 
 class SizedPolicy final : public Policy {
  public:
-  SizedPolicy(std::string_view name, SizeRule& rule, std::unique_ptr<Placer> placer)
-      : name_(name), rule_(&rule), placer_(std::move(placer)) {}
+  SizedPolicy(std::string_view name, SizePlan plan, std::optional<Duration> apart,
+              std::unique_ptr<Placer> placer)
+      : name_(name), plan_(std::move(plan)), apart_(apart), placer_(std::move(placer)) {}
 
   Decisions decide(const ClusterView& view, std::span<const Event> events) override {
     placer_->prepare(view, events);
@@ -109,6 +119,7 @@ class SizedPolicy final : public Policy {
     seat_all(view);
     Decisions decisions = carry_out(view);
     jobs_.reject_impossible(decisions);
+    if (wake_at_ != kNever) decisions.wake_at = wake_at_;
     return decisions;
   }
 
@@ -120,11 +131,27 @@ class SizedPolicy final : public Policy {
   }
 
   Snapshot save() const override {
-    return saved(
+    Snapshot sized = saved(
         SizedMemory{.jobs = jobs_.save(), .sized = sized_, .gpus = gpus_, .sizings = sizings_});
+    if (!apart_) return sized;
+    return saved(SizePlanMemory{
+        .sized = std::move(sized), .asked = asked_, .again = again_, .promises = promises_});
   }
 
   Expected<void> restore(const Snapshot& bytes) override {
+    if (!apart_) return restore_sized(bytes);
+    SizePlanMemory memory;
+    const auto any = [](const SizePlanMemory&) { return true; };
+    if (auto done = restore_into(memory, bytes, name_, any); !done) return done;
+    if (auto done = restore_sized(memory.sized); !done) return done;
+    asked_ = memory.asked;
+    again_ = memory.again;
+    promises_ = std::move(memory.promises);
+    return {};
+  }
+
+ private:
+  Expected<void> restore_sized(const Snapshot& bytes) {
     SizedMemory memory;
     const auto sane = [](const SizedMemory& read) { return is_sane(read); };
     if (auto done = restore_into(memory, bytes, name_, sane); !done) return done;
@@ -136,12 +163,13 @@ class SizedPolicy final : public Policy {
     return {};
   }
 
- private:
   // ---- Work ----
 
   void follow(const ClusterView& view) {
     const std::set<JobId> known(jobs_.ids().begin(), jobs_.ids().end());
-    std::erase_if(sizings_, [&](const auto& entry) { return !known.contains(entry.first); });
+    const auto is_gone = [&](const auto& entry) { return !known.contains(entry.first); };
+    std::erase_if(sizings_, is_gone);
+    std::erase_if(promises_, is_gone);
     if (std::exchange(unchecked_, false)) {
       for (auto& [id, sizing] : sizings_) {
         if (sizing.seat && !exists(*sizing.seat, view.cluster())) sizing.seat.reset();
@@ -198,7 +226,11 @@ class SizedPolicy final : public Policy {
     const Stretch now{.on = sizing.gpus, .time = job.progressed() - sizing.ran};
     SizedJob sized{.left = work_left(job, sizing.worked + work(view, job, now)),
                    .since = sizing.seat ? sizing.since : kNever,
-                   .speeds = curves.of(job)};
+                   .speeds = curves.of(job),
+                   .deadline = job.spec().deadline};
+    if (const auto known = promises_.find(id); known != promises_.end()) {
+      sized.promise = known->second;
+    }
     const auto number = fixed(job, sizing);
     sized.least = number.value_or(job.request().gpu.least()).raw();
     sized.most = number ? sized.least : std::max(sized.least, std::ssize(sized.speeds));
@@ -208,7 +240,7 @@ class SizedPolicy final : public Policy {
   /// Asks the rule, of the GPUs that nobody keeps. Returns: the number of each job with GPUs, but
   /// for those that keep their places.
   std::map<JobId, GpuCount> ask_rule(const ClusterView& view, const std::set<JobId>& kept,
-                                     GpuCount gpus) const {
+                                     GpuCount gpus) {
     SpeedCurves curves(view);
     std::vector<JobId> ids;
     std::vector<SizedJob> jobs;
@@ -217,9 +249,13 @@ class SizedPolicy final : public Policy {
       ids.push_back(id);
       jobs.push_back(for_rule(view, id, curves));
     }
-    rule_(jobs, gpus.raw());
+    asked_ = view.now();
+    again_ = plan_(jobs, gpus.raw(), view.now());
     std::map<JobId, GpuCount> numbers;
-    for (std::size_t i = 0; i < ids.size(); ++i) numbers[ids[i]] = GpuCount(jobs[i].gpus);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      numbers[ids[i]] = GpuCount(jobs[i].gpus);
+      if (jobs[i].promise != Promise::Open) promises_[ids[i]] = jobs[i].promise;
+    }
     return numbers;
   }
 
@@ -231,14 +267,19 @@ class SizedPolicy final : public Policy {
     const GpuCount all = trial.use().vacant();
     Seating seating(view, *placer_, trial);
     std::set<JobId> seated = keep_left_alone(view, seating);
-    if (sized_ != jobs_.ids() || gpus_ != all) {
+    const bool is_due = sized_ != jobs_.ids() || gpus_ != all || view.now() >= again_;
+    const Instant earliest =
+        asked_ > view.now() ? view.now() : later(asked_, apart_.value_or(Duration::zero()));
+    if (is_due && view.now() >= earliest) {
       sized_ = jobs_.ids();
       gpus_ = all;
       const auto numbers = ask_rule(view, seated, trial.use().vacant());
       hold_seats(view, seating, seated, &numbers);
       seat_by_size(view, seating, seated, numbers);
+      wake_at_ = again_;
     } else {
       hold_seats(view, seating, seated, nullptr);
+      wake_at_ = is_due ? earliest : again_;
     }
     seat_left(view, seating, seated);
     note_seats(view.now(), seating.take());
@@ -297,10 +338,11 @@ class SizedPolicy final : public Policy {
     }
   }
 
-  /// Jobs that have none get what is left, where jobs share GPUs or do not fit as counted.
+  /// Jobs that have none get what is left, where jobs share GPUs or do not fit as counted, but for
+  /// those that came while no numbers were set.
   void seat_left(const ClusterView& view, Seating& seating, std::set<JobId>& seated) const {
-    for (const JobId id : jobs_.ids()) {
-      if (seated.contains(id)) continue;
+    for (const JobId id : sized_) {
+      if (seated.contains(id) || !sizings_.contains(id)) continue;
       const JobView job = view.job(id);
       const Ask ask = ask_of(job, least(job, sizings_.at(id)));
       if (seating.keep(id, ask) || seating.seat(id, ask)) seated.insert(id);
@@ -334,20 +376,34 @@ class SizedPolicy final : public Policy {
   }
 
   std::string name_;
-  SizeRule* rule_;
+  SizePlan plan_;
+  std::optional<Duration> apart_;  ///< Between two plans at least; nothing: it plans nothing.
   std::unique_ptr<Placer> placer_;
   JobList jobs_;  ///< In order of arrival.
   std::vector<JobId> sized_;
   GpuCount gpus_{0};
   std::map<JobId, Sizing> sizings_;  ///< Of the jobs of the list.
   bool unchecked_ = false;           ///< As restored: seats may be of GPUs that are gone.
+  Instant asked_ = kNever;           ///< For a plan.
+  Instant again_ = kNever;           ///< As the plan says.
+  Instant wake_at_ = kNever;
+  std::map<JobId, Promise> promises_;
 };
 
 }  // namespace
 
 std::unique_ptr<Policy> sized(std::string_view name, SizeRule& rule,
                               std::unique_ptr<Placer> placer) {
-  return std::make_unique<SizedPolicy>(name, rule, std::move(placer));
+  const auto plan = [&rule](std::span<SizedJob> jobs, std::int64_t gpus, Instant) {
+    rule(jobs, gpus);
+    return kNever;
+  };
+  return std::make_unique<SizedPolicy>(name, plan, std::nullopt, std::move(placer));
+}
+
+std::unique_ptr<Policy> sized_by_plan(std::string_view name, SizePlan plan, Duration apart,
+                                      std::unique_ptr<Placer> placer) {
+  return std::make_unique<SizedPolicy>(name, std::move(plan), apart, std::move(placer));
 }
 
 }  // namespace berth

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -17,9 +18,18 @@
 #include "core/base/rate.hpp"
 #include "core/base/time.hpp"
 #include "core/base/units.hpp"
+#include "policy/keys.hpp"
 #include "policy/policy.hpp"
 
 namespace berth {
+
+/// Whether a job's deadline is kept, for rules that promise it.
+enum class Promise : std::uint8_t {
+  Open,    ///< It is for the rule to say.
+  Given,   ///< Its deadline is kept if jobs run as estimated.
+  Refused  ///< It is served behind those.
+};
+constexpr Promise last_of(Promise) { return Promise::Refused; }
 
 /// A job with GPUs, as a rule sees it.
 struct SizedJob {
@@ -28,7 +38,9 @@ struct SizedJob {
   Duration left{0};        ///< Of its work, at full speed; above zero.
   Instant since = kNever;  ///< When it last got GPUs after it had none; kNever: it has none.
   std::span<const Rate> speeds = {};  ///< On one GPU, two and so on; on more it is the last.
-  std::int64_t gpus = 0;              ///< What the rule gives it; 0 before.
+  Instant deadline = kNever;
+  Promise promise = Promise::Open;  ///< As the rule set it before.
+  std::int64_t gpus = 0;            ///< What the rule gives it; 0 before.
 
   std::int64_t speed(std::int64_t on) const {
     return speeds[std::min(static_cast<std::size_t>(on), speeds.size()) - 1].ppm();
@@ -42,6 +54,9 @@ struct SizedJob {
 
 /// Sets `gpus` of each, of so many in all. Jobs are in order of arrival.
 using SizeRule = void(std::span<SizedJob> jobs, std::int64_t gpus);
+/// The same by a plan; it may set `promise` too. Returns: when the plan has other numbers; kNever:
+/// not as long as no job comes or ends.
+using SizePlan = std::function<Instant(std::span<SizedJob> jobs, std::int64_t gpus, Instant now)>;
 
 /// Gives a job its next part, if there is so much and it may have that. Returns: whether it did.
 inline bool give(SizedJob& job, std::int64_t& gpus) {
@@ -52,14 +67,36 @@ inline bool give(SizedJob& job, std::int64_t& gpus) {
   return true;
 }
 
+/// Gives each its next part in turn, until none is left or no job can use more.
+inline void give_in_turn(std::vector<SizedJob*> jobs, std::int64_t& gpus) {
+  while (gpus > 0 && !jobs.empty()) {
+    std::erase_if(jobs, [&](SizedJob* job) { return !give(*job, gpus); });
+  }
+}
+
 /// The rules of the policies.
 void afs_sizes(std::span<SizedJob> jobs, std::int64_t gpus);
 void optimus_sizes(std::span<SizedJob> jobs, std::int64_t gpus);
 void max_min_sizes(std::span<SizedJob> jobs, std::int64_t gpus);
+void edf_sizes(std::span<SizedJob> jobs, std::int64_t gpus);
 
 /// A policy by such a rule. `name` is the name in errors. Cost: what the rule costs at each arrival
 /// and end, and O(jobs (log jobs + a placement)) per event.
 std::unique_ptr<Policy> sized(std::string_view name, SizeRule& rule,
                               std::unique_ptr<Placer> placer);
+/// A policy by a plan, which is made `apart` after the last one at the earliest; jobs that come
+/// before that wait.
+std::unique_ptr<Policy> sized_by_plan(std::string_view name, SizePlan plan, Duration apart,
+                                      std::unique_ptr<Placer> placer);
+/// The key for it.
+inline constexpr Key kApartKey{
+    .name = "apart",
+    .type = KeyType::Time,
+    .usual = "0",
+    .least = 0,
+    .most = kYear,
+    .what =
+        "Numbers are set again so long after the last time at the earliest; jobs that come before "
+        "wait until then."};
 
 }  // namespace berth
