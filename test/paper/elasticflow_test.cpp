@@ -1,13 +1,11 @@
 // `edf` against the logs of ElasticFlow's artifact (Gu et al., ASPLOS 2023).
 //
-// Source: oracles/elasticflow, a run of figure 10: 100 jobs on 16 nodes of 8
-// GPUs. Method: first the rule alone in a loop like the artifact's, with passes
-// four minutes apart at least and times in whole seconds, which must give the
-// GPUs of each job at every pass, and each start and end. Then the policy in
-// our simulator, whose ends are exact. No job has more GPUs there than make it
-// faster, which the artifact overlooks: so it is compared with its rule in the
-// artifact's loop under the same bound. Tolerance of mean completion times: 0.2
-// %. Skipped without the files.
+// Source: oracles/elasticflow, a run of figure 10: 100 jobs on 16 nodes of 8 GPUs. Method: first the
+// rule alone in a loop like the artifact's, with passes four minutes apart at least and times in
+// whole seconds, which must give the GPUs of each job at every pass, and each start and end. Then
+// the policy in our simulator, whose ends are exact. No job has more GPUs there than make it
+// faster, which the artifact overlooks: so it is compared with its rule in the artifact's loop under
+// the same bound. Tolerance of mean completion times: 0.2 %. Skipped without the files.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,30 +33,24 @@ namespace berth::test {
 namespace {
 
 constexpr int kFlowGpus = 128;
-constexpr int kFlowSlot = 240; ///< Seconds.
+constexpr int kFlowSlot = 240;  ///< Seconds.
 
-// ---- The artifact's jobs
-// -----------------------------------------------------------------------
+// ---- The artifact's jobs -----------------------------------------------------------------------
 
-Rows flow_rows(const std::string &name) {
+Rows flow_rows(const std::string& name) {
   return Rows(std::filesystem::path("oracles/elasticflow") / name);
 }
 
-int level_of(std::int64_t gpus) {
-  return std::countr_zero(static_cast<std::uint64_t>(gpus));
-}
+int level_of(std::int64_t gpus) { return std::countr_zero(static_cast<std::uint64_t>(gpus)); }
 
-/// How fast a model with a batch is, on up to the most GPUs that a job may
-/// have: powers of two.
+/// How fast a model with a batch is, on up to the most GPUs that a job may have: powers of two.
 struct FlowPace {
-  std::vector<double> rates; ///< Iterations per second by level.
-  double full =
-      0; ///< Full speed of the rule: so that the speed with most is exact.
-  std::vector<Rate> speeds; ///< By number of GPUs.
+  std::vector<double> rates;  ///< Iterations per second by level.
+  double full = 0;            ///< Full speed of the rule: so that the speed with most is exact.
+  std::vector<Rate> speeds;   ///< By number of GPUs.
 
   FlowPace() = default;
-  FlowPace(std::vector<double> all, std::size_t levels)
-      : rates(std::move(all)) {
+  FlowPace(std::vector<double> all, std::size_t levels) : rates(std::move(all)) {
     rates.resize(levels);
     full = rates.back() / 64;
     for (const double rate : rates) {
@@ -67,15 +59,13 @@ struct FlowPace {
     }
   }
   std::int64_t most() const { return std::ssize(speeds); }
-  double rate(std::int64_t gpus) const {
-    return rates[static_cast<std::size_t>(level_of(gpus))];
-  }
+  double rate(std::int64_t gpus) const { return rates[static_cast<std::size_t>(level_of(gpus))]; }
 };
 
 struct FlowModel {
   std::string name;
-  FlowPace measured; ///< Up to the most GPUs that were measured.
-  FlowPace fastest;  ///< Up to the number on which it is fastest.
+  FlowPace measured;  ///< Up to the most GPUs that were measured.
+  FlowPace fastest;   ///< Up to the number on which it is fastest.
 };
 
 struct FlowJob {
@@ -83,7 +73,7 @@ struct FlowJob {
   int submitted = 0;
   int deadline = 0;
   double iterations = 0;
-  const FlowModel *model = nullptr;
+  const FlowModel* model = nullptr;
 };
 
 struct FlowOracle {
@@ -96,33 +86,27 @@ struct FlowOracle {
                       .submitted = rows.whole("submit_time"),
                       .deadline = rows.whole("ddl"),
                       .iterations = rows.number("iteration"),
-                      .model = &model_of(rows.text("model_name"),
-                                         rows.whole("batch_size"))});
+                      .model = &model_of(rows.text("model_name"), rows.whole("batch_size"))});
     }
   }
 
-private:
-  const FlowModel &model_of(const std::string &name, int batch) {
+ private:
+  const FlowModel& model_of(const std::string& name, int batch) {
     const auto [known, is_new] = models.try_emplace({name, batch});
-    if (!is_new)
-      return known->second;
+    if (!is_new) return known->second;
     std::vector<double> rates;
-    Rows rows(std::filesystem::path("traces/elasticflow-itp/throughputs_A100") /
-              (name + ".csv"));
+    Rows rows(std::filesystem::path("traces/elasticflow-itp/throughputs_A100") / (name + ".csv"));
     while (rows.next()) {
-      if (rows.whole("global_batch_size") != batch)
-        continue;
+      if (rows.whole("global_batch_size") != batch) continue;
       for (int gpus = 1; gpus <= std::min(64, batch); gpus *= 2) {
         const std::string rate = rows.text(std::to_string(gpus).c_str());
-        if (!rate.empty())
-          rates.push_back(std::stod(rate));
+        if (!rate.empty()) rates.push_back(std::stod(rate));
       }
     }
     const auto fastest = std::ranges::max_element(rates) - rates.begin() + 1;
-    return known->second = {
-               .name = name + " " + std::to_string(batch),
-               .measured = FlowPace(rates, rates.size()),
-               .fastest = FlowPace(rates, static_cast<std::size_t>(fastest))};
+    return known->second = {.name = name + " " + std::to_string(batch),
+                            .measured = FlowPace(rates, rates.size()),
+                            .fastest = FlowPace(rates, static_cast<std::size_t>(fastest))};
   }
 };
 
@@ -132,73 +116,67 @@ using FlowGpus = std::map<int, std::int64_t>;
 struct FlowTimes {
   int start = -1;
   int end = 0;
-  bool operator==(const FlowTimes &) const = default;
+  bool operator==(const FlowTimes&) const = default;
 };
 
-std::map<int, FlowTimes> oracle_flow_times(const std::string &policy) {
+std::map<int, FlowTimes> oracle_flow_times(const std::string& policy) {
   std::map<int, FlowTimes> times;
   for (Rows rows = flow_rows(policy + ".csv"); rows.next();) {
-    times[rows.whole("job_id")] = {.start = rows.whole("start"),
-                                   .end = rows.whole("end")};
+    times[rows.whole("job_id")] = {.start = rows.whole("start"), .end = rows.whole("end")};
   }
   return times;
 }
 
-std::map<int, FlowGpus> oracle_passes(const std::string &policy) {
+std::map<int, FlowGpus> oracle_passes(const std::string& policy) {
   std::map<int, FlowGpus> passes;
   for (Rows rows = flow_rows(policy + ".schedule.csv.gz"); rows.next();) {
-    FlowGpus &gpus = passes[rows.whole("time")];
+    FlowGpus& gpus = passes[rows.whole("time")];
     std::istringstream words(rows.text("job:gpus"));
     for (std::string word; words >> word;) {
       const std::size_t colon = word.find(':');
-      gpus[std::stoi(word.substr(0, colon))] =
-          std::stoi(word.substr(colon + 1));
+      gpus[std::stoi(word.substr(0, colon))] = std::stoi(word.substr(colon + 1));
     }
   }
   return passes;
 }
 
-// ---- The artifact's loop
-// -----------------------------------------------------------------------
+// ---- The artifact's loop -----------------------------------------------------------------------
 
-/// As the page of the oracle tells it. A pass is what a policy does at one
-/// time.
+/// As the page of the oracle tells it. A pass is what a policy does at one time.
 class FlowLoop {
-public:
+ public:
   struct Active {
-    const FlowJob *job;
-    const FlowPace *pace;
+    const FlowJob* job;
+    const FlowPace* pace;
     double left = job->iterations;
     std::int64_t gpus = 0;
-    int end = 0;      ///< As expected, at last as it was.
-    int works_to = 0; ///< Makes no iterations from then on.
+    int end = 0;       ///< As expected, at last as it was.
+    int works_to = 0;  ///< Makes no iterations from then on.
     int start = -1;
 
     SizedJob for_rule() const {
       const double work = left / pace->full * 1e6;
       return {.least = 1,
               .most = pace->most(),
-              .left = Duration(
-                  std::max(std::int64_t{1}, std::int64_t{std::llround(work)})),
+              .left = Duration(std::max(std::int64_t{1}, std::int64_t{std::llround(work)})),
               .speeds = pace->speeds,
               .deadline = kStart + seconds(job->deadline)};
     }
   };
-  using Arrivals = std::vector<const FlowJob *>;
+  using Arrivals = std::vector<const FlowJob*>;
 
-  explicit FlowLoop(const FlowOracle &oracle) {
-    for (const FlowJob &job : oracle.jobs)
-      events_[job.submitted].arrivals.push_back(&job);
+  explicit FlowLoop(const FlowOracle& oracle) {
+    for (const FlowJob& job : oracle.jobs) events_[job.submitted].arrivals.push_back(&job);
   }
 
-  template <class Pass> void run(Pass pass) {
+  template <class Pass>
+  void run(Pass pass) {
     while (!events_.empty()) {
       const int before = std::exchange(now_, events_.begin()->first);
       work(now_ - before);
       const Event event = std::move(events_.extract(events_.begin()).mapped());
-      std::erase_if(active_, [&](const Active &one) {
-        if (!event.ends.contains(one.job->id))
-          return false;
+      std::erase_if(active_, [&](const Active& one) {
+        if (!event.ends.contains(one.job->id)) return false;
         times_[one.job->id] = {.start = one.start, .end = one.end};
         return true;
       });
@@ -209,29 +187,26 @@ public:
   }
 
   /// The jobs that are there, which a pass adds to.
-  std::list<Active> &active() { return active_; }
+  std::list<Active>& active() { return active_; }
   int now() const { return now_; }
-  FreeGpus free_gpus() const {
-    return {kStart + seconds(now_), seconds(kFlowSlot), kFlowGpus};
-  }
-  void expect_end(Active &one, int end) {
+  FreeGpus free_gpus() const { return {kStart + seconds(now_), seconds(kFlowSlot), kFlowGpus}; }
+  void expect_end(Active& one, int end) {
     move_end(one, end);
     one.end = end;
   }
 
-  const std::map<int, FlowTimes> &times() const { return times_; }
-  const std::map<int, FlowGpus> &passes() const { return passes_; }
+  const std::map<int, FlowTimes>& times() const { return times_; }
+  const std::map<int, FlowGpus>& passes() const { return passes_; }
 
-private:
+ private:
   struct Event {
     Arrivals arrivals;
     std::set<int> ends;
   };
 
   void work(int lasted) {
-    for (Active &one : active_) {
-      if (one.gpus == 0)
-        continue;
+    for (Active& one : active_) {
+      if (one.gpus == 0) continue;
       const double rate = one.pace->rate(one.gpus);
       const int idle = std::max(0, now_ - one.works_to);
       const double done = std::max(0, lasted - idle) * rate;
@@ -242,40 +217,33 @@ private:
       one.left -= done;
     }
   }
-  void move_end(const Active &one, int to) {
-    for (auto &[time, event] : events_) {
-      if (event.ends.erase(one.job->id) == 0)
-        continue;
-      if (event.ends.empty() && event.arrivals.empty())
-        events_.erase(time);
+  void move_end(const Active& one, int to) {
+    for (auto& [time, event] : events_) {
+      if (event.ends.erase(one.job->id) == 0) continue;
+      if (event.ends.empty() && event.arrivals.empty()) events_.erase(time);
       break;
     }
     events_[to].ends.insert(one.job->id);
   }
   void note_pass() {
-    FlowGpus &gpus = passes_[now_];
-    for (Active &one : active_) {
-      if (one.gpus == 0)
-        continue;
+    FlowGpus& gpus = passes_[now_];
+    for (Active& one : active_) {
+      if (one.gpus == 0) continue;
       gpus[one.job->id] = one.gpus;
-      if (one.start < 0)
-        one.start = now_;
+      if (one.start < 0) one.start = now_;
     }
   }
-  /// What happens within a slot from now happens at its end; the last event
-  /// does when it does.
+  /// What happens within a slot from now happens at its end; the last event does when it does.
   void merge() {
     const int slot_end = now_ + kFlowSlot;
     while (events_.size() >= 2 && events_.begin()->first <= slot_end) {
       Event first = std::move(events_.extract(events_.begin()).mapped());
       const bool is_all = events_.begin()->first > slot_end;
-      Event &next = is_all ? events_[slot_end] : events_.begin()->second;
-      first.arrivals.insert(first.arrivals.end(), next.arrivals.begin(),
-                            next.arrivals.end());
+      Event& next = is_all ? events_[slot_end] : events_.begin()->second;
+      first.arrivals.insert(first.arrivals.end(), next.arrivals.begin(), next.arrivals.end());
       next.arrivals = std::move(first.arrivals);
       next.ends.merge(first.ends);
-      if (is_all)
-        return;
+      if (is_all) return;
       auto moved = events_.extract(events_.begin());
       moved.key() = slot_end;
       events_.insert(std::move(moved));
@@ -289,19 +257,17 @@ private:
   std::map<int, FlowGpus> passes_;
 };
 
-int flow_seconds(Instant time) {
-  return static_cast<int>((time - kStart) / seconds(1));
-}
+int flow_seconds(Instant time) { return static_cast<int>((time - kStart) / seconds(1)); }
 
 /// What a rule is asked, and whose it is.
 struct FlowQuestion {
   std::vector<SizedJob> jobs;
-  std::vector<SizedJob *> all;
-  std::map<const SizedJob *, FlowLoop::Active *> active;
+  std::vector<SizedJob*> all;
+  std::map<const SizedJob*, FlowLoop::Active*> active;
 
-  explicit FlowQuestion(FlowLoop &loop) {
+  explicit FlowQuestion(FlowLoop& loop) {
     jobs.reserve(loop.active().size());
-    for (FlowLoop::Active &one : loop.active()) {
+    for (FlowLoop::Active& one : loop.active()) {
       jobs.push_back(one.for_rule());
       all.push_back(&jobs.back());
       active[all.back()] = &one;
@@ -309,24 +275,22 @@ struct FlowQuestion {
   }
 };
 
-// ---- EDF
-// ---------------------------------------------------------------------------------------
+// ---- EDF ---------------------------------------------------------------------------------------
 
 /// With up to this most GPUs for each job.
-auto edf_pass(FlowPace FlowModel::*pace) {
-  return [pace](FlowLoop &loop, const FlowLoop::Arrivals &arrivals) {
-    for (const FlowJob *job : arrivals) {
+auto edf_pass(FlowPace FlowModel::* pace) {
+  return [pace](FlowLoop& loop, const FlowLoop::Arrivals& arrivals) {
+    for (const FlowJob* job : arrivals) {
       loop.active().push_back({.job = job, .pace = &(job->model->*pace)});
     }
     FlowQuestion question(loop);
     edf_sizes(question.jobs, kFlowGpus);
     FreeGpus free = loop.free_gpus();
     std::ranges::stable_sort(question.all, {}, &SizedJob::deadline);
-    for (const SizedJob *const job : question.all) {
-      FlowLoop::Active &one = *question.active[job];
+    for (const SizedJob* const job : question.all) {
+      FlowLoop::Active& one = *question.active[job];
       const DeadlinePlan plan = free.take_soonest(*job);
-      EXPECT_EQ(plan.now(), job->gpus)
-          << "the policy has numbers, and no timetable";
+      EXPECT_EQ(plan.now(), job->gpus) << "the policy has numbers, and no timetable";
       one.gpus = job->gpus;
       one.works_to = flow_seconds(plan.end);
       loop.expect_end(one, one.works_to);
@@ -334,46 +298,41 @@ auto edf_pass(FlowPace FlowModel::*pace) {
   };
 }
 
-// ---- The rules alone
-// ---------------------------------------------------------------------------
+// ---- The rules alone ---------------------------------------------------------------------------
 
 template <class Pass>
-void expect_every_pass(const std::string &policy, Pass pass) {
+void expect_every_pass(const std::string& policy, Pass pass) {
   const FlowOracle oracle;
   FlowLoop ours(oracle);
   ours.run(pass);
   const auto theirs = oracle_passes(policy);
   const auto differs = std::ranges::mismatch(ours.passes(), theirs);
-  const auto print = [](auto at, const auto &in) {
+  const auto print = [](auto at, const auto& in) {
     return at == in.end() ? "none" : testing::PrintToString(*at);
   };
   EXPECT_TRUE(ours.passes() == theirs)
-      << "from pass " << std::distance(ours.passes().begin(), differs.in1)
-      << " of " << theirs.size() << " on: ours "
-      << print(differs.in1, ours.passes()) << ", theirs "
+      << "from pass " << std::distance(ours.passes().begin(), differs.in1) << " of "
+      << theirs.size() << " on: ours " << print(differs.in1, ours.passes()) << ", theirs "
       << print(differs.in2, theirs);
   const auto times = oracle_flow_times(policy);
   EXPECT_EQ(times.size(), 100U);
-  for (const auto &[id, start_and_end] : times) {
+  for (const auto& [id, start_and_end] : times) {
     ASSERT_TRUE(ours.times().contains(id)) << "job " << id;
     EXPECT_EQ(ours.times().at(id), start_and_end) << "job " << id;
   }
 }
 
 TEST(ElasticFlowRules, EdfGivesTheGpusOfEveryPassAndEveryStartAndEnd) {
-  if (const auto absent = absent_shared("oracles/elasticflow"))
-    GTEST_SKIP() << *absent;
+  if (const auto absent = absent_shared("oracles/elasticflow")) GTEST_SKIP() << *absent;
   expect_every_pass("edf", edf_pass(&FlowModel::measured));
 }
 
-// ---- The policies in our simulator
-// -------------------------------------------------------------
+// ---- The policies in our simulator -------------------------------------------------------------
 
-trace::Trace flow_trace(const FlowOracle &oracle) {
+trace::Trace flow_trace(const FlowOracle& oracle) {
   trace::Trace trace;
-  for (const FlowJob &job : oracle.jobs) {
-    const double work =
-        job.iterations / job.model->measured.rates.front() * 1e6;
+  for (const FlowJob& job : oracle.jobs) {
+    const double work = job.iterations / job.model->measured.rates.front() * 1e6;
     trace::TraceJob mine{.name = std::to_string(job.id),
                          .submit = kStart + seconds(job.submitted),
                          .duration = Duration(std::llround(work)),
@@ -391,39 +350,34 @@ trace::Trace flow_trace(const FlowOracle &oracle) {
 }
 
 struct FlowAgreement {
-  double mean = 0; ///< Completion time, in seconds.
+  double mean = 0;  ///< Completion time, in seconds.
   double their_mean = 0;
   int met = 0;
-  int within_1_percent = 0; ///< Of the completion time.
+  int within_1_percent = 0;  ///< Of the completion time.
 };
 
-FlowAgreement flow_agreement(const FlowOracle &oracle,
-                             const std::string &policy,
-                             const std::map<int, FlowTimes> &theirs) {
+FlowAgreement flow_agreement(const FlowOracle& oracle, const std::string& policy,
+                             const std::map<int, FlowTimes>& theirs) {
   sim::Options options;
-  for (const auto &[key, model] : oracle.models) {
+  for (const auto& [key, model] : oracle.models) {
     for (std::size_t level = 0; level < model.measured.rates.size(); ++level) {
-      options.rates.speeds.scaling().add(
-          model.name, std::int64_t{1} << level, 0,
-          std::llround(1e9 / model.measured.rates[level]));
+      options.rates.speeds.scaling().add(model.name, std::int64_t{1} << level, 0,
+                                         std::llround(1e9 / model.measured.rates[level]));
     }
   }
-  const auto result =
-      sim::simulate(flow_trace(oracle), *trace::parse_cluster("16x8"),
-                    *make_policy(policy, ""), options);
+  const auto result = sim::simulate(flow_trace(oracle), *trace::parse_cluster("16x8"),
+                                    *make_policy(policy, ""), options);
   EXPECT_TRUE(result.has_value());
   EXPECT_EQ(result->dropped, 0U);
   FlowAgreement found;
   for (std::size_t i = 0; i < oracle.jobs.size(); ++i) {
-    const FlowJob &job = oracle.jobs[i];
-    const double end =
-        static_cast<double>(micros(result->jobs[i].end - kStart)) / 1e6;
+    const FlowJob& job = oracle.jobs[i];
+    const double end = static_cast<double>(micros(result->jobs[i].end - kStart)) / 1e6;
     const double time = end - job.submitted;
     const int their_end = theirs.at(job.id).end;
     const double difference = std::abs(end - their_end);
     found.mean += time / static_cast<double>(oracle.jobs.size());
-    found.their_mean +=
-        (their_end - job.submitted) / static_cast<double>(oracle.jobs.size());
+    found.their_mean += (their_end - job.submitted) / static_cast<double>(oracle.jobs.size());
     found.met += end <= job.deadline ? 1 : 0;
     found.within_1_percent += difference <= 0.01 * time ? 1 : 0;
   }
@@ -431,8 +385,7 @@ FlowAgreement flow_agreement(const FlowOracle &oracle,
 }
 
 TEST(ElasticFlow, PoliciesMeetTheDeadlinesAndNearlyTheMeansOfTheirRules) {
-  if (const auto absent = absent_shared("oracles/elasticflow"))
-    GTEST_SKIP() << *absent;
+  if (const auto absent = absent_shared("oracles/elasticflow")) GTEST_SKIP() << *absent;
   const FlowOracle oracle;
   FlowLoop loop(oracle);
   loop.run(edf_pass(&FlowModel::fastest));
@@ -442,5 +395,5 @@ TEST(ElasticFlow, PoliciesMeetTheDeadlinesAndNearlyTheMeansOfTheirRules) {
   EXPECT_EQ(edf.met, 100);
 }
 
-} // namespace
-} // namespace berth::test
+}  // namespace
+}  // namespace berth::test

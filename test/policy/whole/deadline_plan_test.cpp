@@ -1,6 +1,5 @@
-// Goal: plans take the GPUs, at the times, that ElasticFlow's rule says.
-// Method: four GPUs and jobs whose speed is their number of GPUs, in slots of
-// 10 s, worked by hand.
+// Goal: plans take the GPUs, at the times, that ElasticFlow's rule says. Method: four GPUs and jobs
+// whose speed is their number of GPUs, in slots of 10 s, worked by hand.
 #include "policy/whole/deadline_plan.hpp"
 
 #include <gmock/gmock.h>
@@ -14,21 +13,16 @@ namespace {
 using testing::ElementsAre;
 using testing::Pair;
 
-const std::vector<Rate> &linear() {
-  static const std::vector<Rate> kSpeeds{
-      Rate(Rate::kWhole), Rate(2 * Rate::kWhole), Rate(3 * Rate::kWhole),
-      Rate(4 * Rate::kWhole)};
+const std::vector<Rate>& linear() {
+  static const std::vector<Rate> kSpeeds{Rate(Rate::kWhole), Rate(2 * Rate::kWhole),
+                                         Rate(3 * Rate::kWhole), Rate(4 * Rate::kWhole)};
   return kSpeeds;
 }
 
 Instant at(std::int64_t second) { return kStart + seconds(second); }
 
-SizedJob planned_job(std::int64_t work, std::int64_t most,
-                     Instant deadline = kNever) {
-  return {.most = most,
-          .left = seconds(work),
-          .speeds = linear(),
-          .deadline = deadline};
+SizedJob planned_job(std::int64_t work, std::int64_t most, Instant deadline = kNever) {
+  return {.most = most, .left = seconds(work), .speeds = linear(), .deadline = deadline};
 }
 
 FreeGpus four_gpus() { return {kStart, seconds(10), 4}; }
@@ -59,11 +53,8 @@ TEST(DeadlinePlan, SoonestTakesTheLargestLevelUntilTheWorkIsDone) {
 
 TEST(DeadlinePlan, WithTooFewGpusHasNoEnd) {
   FreeGpus free = four_gpus();
-  EXPECT_EQ(
-      free.take_soonest(
-              {.least = 8, .most = 8, .left = seconds(1), .speeds = linear()})
-          .end,
-      kNever);
+  EXPECT_EQ(free.take_soonest({.least = 8, .most = 8, .left = seconds(1), .speeds = linear()}).end,
+            kNever);
 }
 
 /// One GPU is taken up to 10 s.
@@ -93,11 +84,9 @@ TEST(DeadlinePlan, ThatCannotBeInTimeTakesAllThatIsFree) {
   free.take_soonest(planned_job(20, 2));
   const DeadlinePlan plan = free.take_fewest(planned_job(100, 4, at(20)));
   EXPECT_THAT(plan.gpus, ElementsAre(Pair(at(0), 2), Pair(at(10), 4)));
-  EXPECT_EQ(plan.end, at(30))
-      << "20 of its work are done by 10 s, 40 more by 20 s";
+  EXPECT_EQ(plan.end, at(30)) << "20 of its work are done by 10 s, 40 more by 20 s";
   FreeGpus other = four_gpus();
-  EXPECT_EQ(other.take_fewest(planned_job(40, 4, kStart - seconds(5))).end,
-            at(10));
+  EXPECT_EQ(other.take_fewest(planned_job(40, 4, kStart - seconds(5))).end, at(10));
 }
 
 TEST(DeadlinePlan, ThatIsPutBackLeavesNothingBehind) {
@@ -109,5 +98,5 @@ TEST(DeadlinePlan, ThatIsPutBackLeavesNothingBehind) {
   EXPECT_EQ(free.take_fewest(job).gpus, plan.gpus);
 }
 
-} // namespace
-} // namespace berth::test
+}  // namespace
+}  // namespace berth::test
