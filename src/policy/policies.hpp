@@ -108,6 +108,8 @@ std::unique_ptr<Policy> max_min_gpus(const Keys&, std::unique_ptr<Placer>, const
 extern const About kMaxMinGpus;
 std::unique_ptr<Policy> edf(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kEdf;
+std::unique_ptr<Policy> elasticflow(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kElasticFlow;
 
 std::unique_ptr<Policy> lucid_packing(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kLucidPacking;

@@ -37,6 +37,7 @@ constexpr auto kPolicies = std::to_array<PolicyEntry>({
     {"max-min-gpus", kMaxMinGpus, max_min_gpus},
     {"lucid", kLucidPacking, lucid_packing, "lucid"},
     {"edf", kEdf, edf},
+    {"elasticflow", kElasticFlow, elasticflow},
     {"synergy/drf", kSynergyDrf, synergy_drf},
     {"synergy/tetris", kSynergyTetris, synergy_tetris},
     {"max-min", kMaxMin, max_min},

@@ -1,11 +1,13 @@
-// `edf` against the logs of ElasticFlow's artifact (Gu et al., ASPLOS 2023).
+// `edf` and `elasticflow` against the logs of ElasticFlow's artifact (Gu et al., ASPLOS 2023).
 //
-// Source: oracles/elasticflow, a run of figure 10: 100 jobs on 16 nodes of 8 GPUs. Method: first the
-// rule alone in a loop like the artifact's, with passes four minutes apart at least and times in
-// whole seconds, which must give the GPUs of each job at every pass, and each start and end. Then
-// the policy in our simulator, whose ends are exact. No job has more GPUs there than make it
-// faster, which the artifact overlooks: so it is compared with its rule in the artifact's loop under
-// the same bound. Tolerance of mean completion times: 0.2 %. Skipped without the files.
+// Source: oracles/elasticflow, the runs of figure 10: 100 jobs on 16 nodes of 8 GPUs. Method: first
+// the rules alone in a loop like the artifact's, with passes four minutes apart at least and times
+// in whole seconds, which must give the GPUs of each job at every pass, and each start and end.
+// Then the policies in our simulator, whose ends are exact and where a job on other GPUs than
+// before loses nothing. No job has more GPUs there than make it faster, which the artifact's EDF
+// overlooks: so `edf` is compared with its rule in the artifact's loop under the same bound.
+// Tolerance of mean completion times: 0.2 %; 3 % under `elasticflow`, whose jobs lose 2 to 16 s at
+// each pass of the artifact and end with a slot. Skipped without the files.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,6 +35,7 @@ namespace berth::test {
 namespace {
 
 constexpr int kFlowGpus = 128;
+constexpr int kFlowNode = 8;
 constexpr int kFlowSlot = 240;  ///< Seconds.
 
 // ---- The artifact's jobs -----------------------------------------------------------------------
@@ -152,6 +155,7 @@ class FlowLoop {
     std::int64_t gpus = 0;
     int end = 0;       ///< As expected, at last as it was.
     int works_to = 0;  ///< Makes no iterations from then on.
+    int overhead = 0;  ///< Nor in so many seconds from the pass on.
     int start = -1;
 
     SizedJob for_rule() const {
@@ -194,6 +198,10 @@ class FlowLoop {
     move_end(one, end);
     one.end = end;
   }
+  /// There is to be a pass then, if nothing happens before.
+  void pass_at(int time) {
+    if (events_.empty() || time < events_.begin()->first) events_[time];
+  }
 
   const std::map<int, FlowTimes>& times() const { return times_; }
   const std::map<int, FlowGpus>& passes() const { return passes_; }
@@ -208,7 +216,7 @@ class FlowLoop {
     for (Active& one : active_) {
       if (one.gpus == 0) continue;
       const double rate = one.pace->rate(one.gpus);
-      const int idle = std::max(0, now_ - one.works_to);
+      const int idle = std::max(0, now_ - one.works_to) + std::exchange(one.overhead, 0);
       const double done = std::max(0, lasted - idle) * rate;
       if (one.left <= done && one.end > now_) {
         move_end(one, now_);
@@ -298,6 +306,83 @@ auto edf_pass(FlowPace FlowModel::* pace) {
   };
 }
 
+// ---- ElasticFlow -------------------------------------------------------------------------------
+
+/// The first GPUs of jobs on nodes of eight: a job that was there before begins sooner.
+class FlowPlaces {
+ public:
+  int place(int gpus) {
+    if (gpus >= kFlowNode) return kFlowNode * std::exchange(fresh_, fresh_ + gpus / kFlowNode);
+    std::vector<int> kinds{gpus};  // its own, then the larger ones, the largest first
+    for (int kind = 4; kind > gpus; kind /= 2) kinds.push_back(kind);
+    for (const int kind : kinds) {
+      if (by_kind_[kind].empty()) continue;
+      const Node node = by_kind_[kind].front();
+      by_kind_[kind].erase(by_kind_[kind].begin());
+      if (node.used + gpus <= kFlowNode) return put(node, gpus);
+      by_kind_[kind].push_back(node);
+    }
+    return put({.index = fresh_++}, gpus);
+  }
+
+ private:
+  struct Node {
+    int index = 0;
+    int used = 0;
+  };
+  /// By the largest of 4, 2 and 1 that divides the GPUs left; full ones by what filled them.
+  int put(Node node, int gpus) {
+    const int first = kFlowNode * node.index + node.used;
+    node.used += gpus;
+    const int left = kFlowNode - node.used;
+    std::vector<Node>& nodes = by_kind_[left == 0 ? gpus : 1 << level_of(left)];
+    nodes.push_back(node);
+    std::ranges::stable_sort(nodes, {}, &Node::used);
+    return first;
+  }
+
+  int fresh_ = 0;  ///< The first empty node.
+  std::map<int, std::vector<Node>> by_kind_;
+};
+
+class ElasticFlowPass {
+ public:
+  void operator()(FlowLoop& loop, const FlowLoop::Arrivals& arrivals) {
+    for (const FlowJob* job : arrivals) {
+      loop.active().push_back({.job = job, .pace = &job->model->fastest});
+    }
+    FlowQuestion question(loop);
+    FreeGpus free = loop.free_gpus();
+    for (const PlannedJob& one : plan_fewest(question.all, free)) {
+      question.active[one.job]->works_to = flow_seconds(one.plan.end);
+    }
+    auto planned = elasticflow_plans(question.jobs, loop.free_gpus());
+    EXPECT_EQ(planned.size(), question.jobs.size()) << "all are admitted";
+    int next = std::numeric_limits<int>::max();
+    for (const PlannedJob& one : planned) {
+      question.active[one.job]->gpus = one.job->gpus;
+      loop.expect_end(*question.active[one.job], flow_seconds(one.plan.until));
+      if (one.plan.gpus.size() < 2) continue;
+      next = std::min(next, flow_seconds(std::next(one.plan.gpus.begin())->first));
+    }
+    if (next < std::numeric_limits<int>::max()) loop.pass_at(next);
+    std::ranges::stable_sort(planned, std::greater(),
+                             [](const PlannedJob& one) { return one.job->gpus; });
+    FlowPlaces places;
+    for (const PlannedJob& one : planned) {
+      if (one.job->gpus == 0) break;
+      FlowLoop::Active& active = *question.active[one.job];
+      const int first = places.place(static_cast<int>(one.job->gpus));
+      const bool is_known = !seen_.insert({first, one.job->gpus}).second;
+      active.overhead = is_known ? 2 : 4 + 2 * level_of(one.job->gpus);
+      loop.expect_end(active, active.end + active.overhead);
+    }
+  }
+
+ private:
+  std::set<std::pair<int, std::int64_t>> seen_;  ///< First GPU, GPUs.
+};
+
 // ---- The rules alone ---------------------------------------------------------------------------
 
 template <class Pass>
@@ -325,6 +410,11 @@ void expect_every_pass(const std::string& policy, Pass pass) {
 TEST(ElasticFlowRules, EdfGivesTheGpusOfEveryPassAndEveryStartAndEnd) {
   if (const auto absent = absent_shared("oracles/elasticflow")) GTEST_SKIP() << *absent;
   expect_every_pass("edf", edf_pass(&FlowModel::measured));
+}
+
+TEST(ElasticFlowRules, GiveTheGpusOfEveryPassAndEveryStartAndEnd) {
+  if (const auto absent = absent_shared("oracles/elasticflow")) GTEST_SKIP() << *absent;
+  expect_every_pass("ef-accessctrl", ElasticFlowPass());
 }
 
 // ---- The policies in our simulator -------------------------------------------------------------
@@ -393,6 +483,10 @@ TEST(ElasticFlow, PoliciesMeetTheDeadlinesAndNearlyTheMeansOfTheirRules) {
   EXPECT_NEAR(edf.mean, edf.their_mean, 0.002 * edf.their_mean);
   EXPECT_GE(edf.within_1_percent, 99);
   EXPECT_EQ(edf.met, 100);
+  const auto flow =
+      flow_agreement(oracle, "elasticflow:apart=4m", oracle_flow_times("ef-accessctrl"));
+  EXPECT_NEAR(flow.mean, flow.their_mean, 0.03 * flow.their_mean);
+  EXPECT_EQ(flow.met, 100);
 }
 
 }  // namespace

@@ -64,7 +64,8 @@ TEST_P(EverySize, OnlyJobsThatSaveThemselvesChangeTheirNumber) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Policies, EverySize,
-                         testing::Values("afs", "optimus", "max-min-gpus", "edf", "edf:apart=5m"),
+                         testing::Values("afs", "optimus", "max-min-gpus", "edf", "elasticflow",
+                                         "edf:apart=5m", "elasticflow:apart=5m:slot=1m"),
                          policy_test_name);
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "core/base/time.hpp"
 #include "core/base/wide.hpp"
@@ -55,7 +57,6 @@ class FreeGpus {
   void put_back(const DeadlinePlan& plan);
 
   std::int64_t now() const { return free_.begin()->second; }
-  Instant since() const { return now_; }
 
  private:
   struct Work;
@@ -72,5 +73,18 @@ class FreeGpus {
   std::int64_t all_;
   GpusFrom free_;
 };
+
+struct PlannedJob {
+  SizedJob* job = nullptr;
+  DeadlinePlan plan = {};
+};
+
+/// The fewest GPUs for each of these, in the order of their deadlines.
+std::vector<PlannedJob> plan_fewest(std::span<SizedJob* const> jobs, FreeGpus& free);
+
+/// The rule of `elasticflow`: sets `gpus` and `promise` of each, of jobs in order of arrival and
+/// GPUs that are all free. Returns: the plans of those with a promise, in the order in which it
+/// gave out the last GPU.
+std::vector<PlannedJob> elasticflow_plans(std::span<SizedJob> jobs, FreeGpus free);
 
 }  // namespace berth

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <vector>
 
 namespace berth::test {
@@ -96,6 +97,35 @@ TEST(DeadlinePlan, ThatIsPutBackLeavesNothingBehind) {
   free.put_back(plan);
   EXPECT_EQ(free.now(), 3);
   EXPECT_EQ(free.take_fewest(job).gpus, plan.gpus);
+}
+
+TEST(ElasticFlowPlans, PromiseADeadlineIfAllPromisedOnesAreKept) {
+  std::vector<SizedJob> jobs{planned_job(100, 4, at(60)), planned_job(100, 4, at(30)),
+                             planned_job(40, 4, at(20)), planned_job(10, 4)};
+  const auto plans = elasticflow_plans(jobs, four_gpus());
+  EXPECT_EQ(plans.size(), 2U);
+  std::vector<Promise> promises;
+  std::vector<std::int64_t> gpus;
+  for (const SizedJob& job : jobs) promises.push_back(job.promise), gpus.push_back(job.gpus);
+  EXPECT_THAT(promises,
+              ElementsAre(Promise::Given, Promise::Given, Promise::Refused, Promise::Refused));
+  EXPECT_THAT(gpus, ElementsAre(0, 4, 0, 0)) << "the first can wait for the second";
+}
+
+TEST(ElasticFlowPlans, KeepAPromiseWhenAMoreUrgentJobComes) {
+  std::vector<SizedJob> jobs{planned_job(100, 4, at(30)), planned_job(40, 4, at(10))};
+  jobs.front().promise = Promise::Given;
+  elasticflow_plans(jobs, four_gpus());
+  EXPECT_EQ(jobs.back().promise, Promise::Refused);
+  EXPECT_EQ(jobs.front().gpus, 4);
+}
+
+TEST(ElasticFlowPlans, GiveWhatIsLeftToJobsBehindFirst) {
+  std::vector<SizedJob> jobs{planned_job(20, 4, at(30)), planned_job(100, 1), planned_job(100, 4)};
+  elasticflow_plans(jobs, four_gpus());
+  EXPECT_EQ(jobs[0].gpus, 2) << "one is enough; the fourth is left when both have one";
+  EXPECT_EQ(jobs[1].gpus, 1);
+  EXPECT_EQ(jobs[2].gpus, 1);
 }
 
 }  // namespace
