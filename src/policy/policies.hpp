@@ -115,9 +115,6 @@ std::unique_ptr<Policy> lucid_packing(const Keys&, std::unique_ptr<Placer>, cons
 extern const About kLucidPacking;
 
 std::unique_ptr<Policy> synergy_drf(const Keys&, std::unique_ptr<Placer>, const Knobs&);
-std::unique_ptr<Policy> synergy_drf(const Keys &, std::unique_ptr<Placer>,
-                                    const Knobs &);
-std::unique_ptr<Policy> synergy_drf(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kSynergyDrf;
 std::unique_ptr<Policy> synergy_tetris(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kSynergyTetris;
@@ -148,9 +145,6 @@ std::unique_ptr<Policy> max_min(const Keys&, std::unique_ptr<Placer>, const Knob
 extern const About kMaxMin;
 std::unique_ptr<Policy> gandiva_fair(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kGandivaFair;
-std::unique_ptr<Policy> gavel_max_min(const Keys&, std::unique_ptr<Placer>, const Knobs&);
-std::unique_ptr<Policy> gavel_max_min(const Keys &, std::unique_ptr<Placer>,
-                                      const Knobs &);
 std::unique_ptr<Policy> gavel_max_min(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kGavelMaxMin;
 std::unique_ptr<Policy> gavel_max_min_perf(const Keys&, std::unique_ptr<Placer>, const Knobs&);
