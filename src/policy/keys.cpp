@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <optional>
+#include <ranges>
+#include <set>
 #include <utility>
 
 #include "core/base/assert.hpp"
@@ -47,6 +50,7 @@ std::string value_text(KeyType type, std::int64_t value) {
     case KeyType::Count:
     case KeyType::Percent:
     case KeyType::Service:
+    case KeyType::Cells:
       return std::to_string(value);
   }
   return "";
@@ -68,14 +72,42 @@ std::optional<std::int64_t> one_value(const Key& key, std::string_view text) {
     case KeyType::Count:
     case KeyType::Percent:
     case KeyType::Service:
+    case KeyType::Cells:
       if (const auto count = parse_count(text, key.most)) return *count;
       return std::nullopt;
   }
   return std::nullopt;
 }
 
+/// Nothing if a number is no value of this key, or a user is there twice or without cells.
+std::optional<std::vector<std::int64_t>> owned_cells(const Key& key, std::string_view text) {
+  constexpr Key kUser{"user", KeyType::Count, "", 0, std::numeric_limits<std::uint32_t>::max(), ""};
+  std::vector<std::int64_t> values;
+  std::set<std::int64_t> users;
+  if (text == "none") return values;
+  for (const auto owned : std::views::split(text, ':')) {
+    std::optional<std::int64_t> user;
+    std::size_t cells = 0;
+    for (const auto part : std::views::split(owned, '/')) {
+      const std::string_view number(part.begin(), part.end());
+      if (!user) {
+        user = one_value(kUser, number);
+        if (!user || !users.insert(*user).second) return std::nullopt;
+        continue;
+      }
+      const auto gpus = one_value(key, number);
+      if (!gpus || *gpus < key.least || *gpus > key.most) return std::nullopt;
+      values.insert(values.end(), {*user, *gpus});
+      ++cells;
+    }
+    if (cells == 0) return std::nullopt;
+  }
+  return values.empty() ? std::nullopt : std::optional(std::move(values));
+}
+
 /// Nothing if a number is no value of this key, or a list does not rise.
 std::optional<std::vector<std::int64_t>> values_of(const Key& key, std::string_view text) {
+  if (key.type == KeyType::Cells) return owned_cells(key, text);
   std::vector<std::int64_t> values;
   for (bool is_last = false; !is_last;) {
     const std::size_t colon = key.type == KeyType::Service ? text.find(':') : text.npos;
@@ -95,6 +127,11 @@ std::string wanted(const Key& key) {
   if (key.type == KeyType::Service) {
     return "must be 1 to " + std::to_string(kMostEnds) + " rising numbers of GPU-seconds, each " +
            range_text(key) + ", such as " + std::string(key.usual);
+  }
+  if (key.type == KeyType::Cells) {
+    return "must be none, or USER/GPUS... for each user, joined by ':', each user once, by number, "
+           "with the GPUs of each of its cells, " +
+           range_text(key) + ", such as 1000/16/8:1001/4";
   }
   return "must be a " + std::string(type_text(key.type)) + " from " + range_text(key) +
          ", such as " + std::string(key.usual);
@@ -120,6 +157,8 @@ std::string_view type_text(KeyType type) {
       return "size";
     case KeyType::Service:
       return "GPU-seconds";
+    case KeyType::Cells:
+      return "cells of users";
   }
   return "";
 }

@@ -21,6 +21,9 @@ enum class KeyType : std::uint8_t {
   Factor,   ///< `0.5`; in thousandths.
   Size,     ///< `2GiB`; in bytes.
   Service,  ///< `3250:7200`: GPU-seconds, rising, 1 to 64 of them.
+  /// `1000/16/8:1001/4`: users by number, with the GPUs of each of their cells. A list of users and
+  /// GPUs in turn, 1000 16 1000 8 1001 4; `none` is an empty list.
+  Cells,
 };
 
 struct Key {

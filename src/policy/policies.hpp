@@ -139,6 +139,9 @@ extern const About kAstraeaShortest;
 std::unique_ptr<Policy> astraea_smallest(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kAstraeaSmallest;
 
+std::unique_ptr<Policy> hived(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kHived;
+
 std::unique_ptr<Policy> gavel_isolated(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kGavelIsolated;
 std::unique_ptr<Policy> max_min(const Keys&, std::unique_ptr<Placer>, const Knobs&);

@@ -44,6 +44,7 @@ constexpr auto kPolicies = std::to_array<PolicyEntry>({
     {"gandiva-fair", kGandivaFair, gandiva_fair},
     {"astraea", kAstraea, astraea},
     {"themis", kThemis, themis},
+    {"hived", kHived, hived, "cells"},
     {"gavel/isolated", kGavelIsolated, gavel_isolated},
     {"gavel/fifo-perf", kGavelFifoPerf, gavel_fifo_perf},
     {"gavel/fifo-packed", kGavelFifoPacked, gavel_fifo_packed},

@@ -18,6 +18,7 @@ inline std::vector<std::string> registered_policies() {
   for (const PolicyEntry& entry : policies()) all.emplace_back(entry.name);
   all.emplace_back("tiresias/dlas-gpu:promote=0.5");
   all.emplace_back("tiresias/dlas-gpu:promote=8");
+  all.emplace_back("hived:cells=1/1/1:2/2");
   for (const char* composed : {"wfp3+easy", "wfp3+conservative", "fair-share+easy", "srtf+easy",
                                "sjf+lend", "fifo+displace", "sjf+easy:overdue_factor=1",
                                "headroom+yield:yield_for=200s:yield_after=50s"}) {

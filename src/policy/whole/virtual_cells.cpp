@@ -295,9 +295,8 @@ std::expected<VirtualClusters::Numbers, std::uint32_t> VirtualClusters::map_all(
   };
   for (const std::size_t top : search.trees.tops) {
     const auto kinds = machine_.kinds.around(owned_[search.trees.all[top].cell].kind);
-    const auto from =
-        std::ranges::find_if(kinds, [&](KindNumber kind) { return !search.free[kind].empty(); });
-    if (from == kinds.end() || !allocate(search, top, *from)) return last_of(top);
+    const auto has_one = [&](KindNumber from) { return allocate(search, top, from); };
+    if (std::ranges::none_of(kinds, has_one)) return last_of(top);
   }
   for (const auto& [parent, needed] : search.trees.below) {
     const auto failed =
