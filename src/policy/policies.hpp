@@ -210,6 +210,9 @@ extern const About kConsolidated;
 std::unique_ptr<Placer> fullest(const Keys&);
 extern const About kFullest;
 
+std::unique_ptr<Placer> buddy(const Keys&);
+extern const About kBuddy;
+
 std::unique_ptr<Placer> lucid(const Keys&);
 extern const About kLucid;
 

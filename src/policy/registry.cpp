@@ -91,6 +91,7 @@ constexpr auto kPlacers = std::to_array<PlacerEntry>({
     {"worst-fit", &kWorstFit, worst_fit},
     {"consolidated", &kConsolidated, consolidated},
     {"fullest", &kFullest, fullest},
+    {"buddy", &kBuddy, buddy},
     {"lucid", &kLucid, lucid},
     {"least-shared", &kLeastShared, least_shared},
     {"topology", &kTopology, topology},
