@@ -165,6 +165,7 @@ CellSeats::Found CellSeats::seat_in_own(JobId job) {
 
 CellSeats::Found CellSeats::seat_anywhere(JobId job) {
   const Ask ask = ask_of(view_.job(job));
+  if (GpuCount(clusters_.free_gpus()) < ask.gpus()) return Found::Nothing;
   const Trial empty(view_.cluster(), empty_);
   Candidates candidates(ask, job, empty);
   std::vector<std::uint32_t> room;

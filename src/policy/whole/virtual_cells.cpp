@@ -108,6 +108,10 @@ std::vector<std::uint32_t> VirtualClusters::node_sizes(std::uint32_t cluster) co
   return sizes;
 }
 
+std::uint32_t VirtualClusters::free_gpus() const {
+  return static_cast<std::uint32_t>(std::ranges::count(holder_, JobId(0)));
+}
+
 // ---- What is used ------------------------------------------------------------------------------
 
 std::uint32_t VirtualClusters::used_in(CellNumber cell, Users users) const {

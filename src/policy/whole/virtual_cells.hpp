@@ -78,6 +78,9 @@ class VirtualClusters {
   /// GPUs of each node, or part of one, that it owns; the largest first.
   std::vector<std::uint32_t> node_sizes(std::uint32_t cluster) const;
 
+  /// GPUs of the machine that no gang has.
+  std::uint32_t free_gpus() const;
+
   /// Null if it has no GPUs.
   const GangPlace* find(JobId id) const;
   const std::map<JobId, GangPlace>& gangs() const { return gangs_; }
