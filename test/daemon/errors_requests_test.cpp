@@ -65,7 +65,8 @@ class ErrorsRequests : public testing::Test {
 std::unique_ptr<Rig> ErrorsRequests::rig_;
 
 TEST_F(ErrorsRequests, MoreThanAnyGpuHasIsNamedWithTheLargest) {
-  expect_refused({"--vram", "25G"}, "asks 25 GiB per GPU, the most a GPU here can give is 23.3 GiB");
+  expect_refused({"--vram", "25G"},
+                 "asks 25 GiB per GPU, the most a GPU here can give is 23.3 GiB");
   expect_refused({"--vram", "1024T", "--gpus", "2"},
                  "asks 1 PiB per GPU, the most a GPU here can give is 23.3 GiB");
 }
