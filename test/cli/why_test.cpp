@@ -66,9 +66,9 @@ TEST_F(WhyVerb, TellsHowAHeldJobGoesOn) {
                  R"({"id":7,"state":"held","why":"held","reason":"held by its owner"})");
   const Ran ran = berth({"why", "7"});
   EXPECT_EQ(ran.out,
-            "job       7, held\n"
-            "reason    held by its owner\n"
-            "to go on  berth release 7\n");
+            "job           7, held\n"
+            "reason        held by its owner\n"
+            "to go on      berth release 7\n");
 }
 
 TEST_F(WhyVerb, SaysWhatThePolicyDecidedWhereThereIsRoom) {
