@@ -22,8 +22,13 @@ std::string found_with(Defect defect, std::uint64_t first = 1) {
   return "";
 }
 
+/// Before that seed the charge of the job that never starts hides what another leaves behind, which
+/// is found first.
+constexpr std::uint64_t kPastAHiddenRest = 3;
+
 TEST(Defects, AStartThatIsForgotten) {
-  EXPECT_THAT(found_with(Defect::ForgetsAStart), HasSubstr("does not come to an end"));
+  EXPECT_THAT(found_with(Defect::ForgetsAStart, kPastAHiddenRest),
+              HasSubstr("does not come to an end"));
 }
 
 TEST(Defects, AnEndThatIsNeverTold) {

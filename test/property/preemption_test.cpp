@@ -110,7 +110,9 @@ TEST_P(EveryPreemptivePolicy, StopsAndStartsNobodyAtOneInstant) {
 }
 
 TEST_P(EveryPreemptivePolicy, LeavesNobodyOutWhoCouldHaveStayed) {
-  if (GetParam().starts_with("gavel/") || GetParam() == "max-min") {
+  const bool is_in_rounds =
+      GetParam().starts_with("gavel/") || GetParam() == "max-min" || GetParam() == "gandiva-fair";
+  if (is_in_rounds) {
     GTEST_SKIP() << "as published, it fills a round before it looks who is where";
   }
   if (GetParam().starts_with("astraea/")) {
