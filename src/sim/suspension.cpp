@@ -48,6 +48,7 @@ Suspension::Suspension(const trace::Trace& trace, const SuspendModel& model, std
 
 bool Suspension::can_be(std::size_t job) const {
   const JobSpec& spec = trace_.jobs[job].spec;
+  if (spec.conditions->on_preempt.signal != 0) return true;  // it saves its state instead
   if (usual_suspending(spec.duration_class, false) == Suspending::No) return false;
   if (model_.one_gpu_only && spec.request.gpu.count > GpuCount(1)) return false;
   return model_.fails == 0 || Rng(seed_, kFailingStream + job).between(1, 100) > model_.fails;

@@ -56,6 +56,7 @@ class Suspension {
   /// Requires: the trace outlives it.
   Suspension(const trace::Trace& trace, const SuspendModel& model, std::uint64_t seed);
 
+  /// Or gives way by saving its own state.
   bool can_be(std::size_t job) const;
   /// Takes host memory for what the job has on GPUs, a node at most once. Returns: how long the
   /// copy takes; nothing, and takes nothing, if a node has too little.

@@ -108,6 +108,16 @@ TEST_F(SuspensionTest, ServicesAreLeftAlone) {
   EXPECT_FALSE(suspension.can_be(1));
 }
 
+TEST_F(SuspensionTest, AGangThatSavesItsStateGivesWay) {
+  trace::Trace trace;
+  trace.jobs = {one_gpu_job("saves", 0, 60), one_gpu_job("does not", 0, 60)};
+  for (trace::TraceJob& job : trace.jobs) job.spec.request.gpu.count = GpuCount(2);
+  trace.jobs[0].spec.conditions.edit().on_preempt.signal = 15;
+  const Suspension suspension(trace, {.one_gpu_only = true}, 1);
+  EXPECT_TRUE(suspension.can_be(0));
+  EXPECT_FALSE(suspension.can_be(1));
+}
+
 TEST_F(SuspensionTest, ThePartThatFailsFollowsTheSeed) {
   for (int i = 0; i < 1000; ++i) trace_.jobs.push_back(one_gpu_job("j", 0, 1));
   const auto count = [&](std::uint64_t seed) {
