@@ -6,6 +6,7 @@
 
 #include <array>
 #include <charconv>
+#include <ctime>
 #include <initializer_list>
 #include <string>
 
@@ -110,6 +111,17 @@ bool hears(pid_t pid, int signal) {
   const std::uint64_t blocked = signals_in(status, "\nSigBlk:\t");
   const bool is_forking = (blocked & kEvery) == kEvery;
   return has(signals_in(status, "\nSigCgt:\t"), signal) || (!is_forking && has(blocked, signal));
+}
+
+bool takes(const Stat& stat, int signal) {
+  constexpr std::uint64_t kHasNotExecuted = 0x40;  // PF_FORKNOEXEC, of the flags
+  constexpr std::uint64_t kMoment = 1;             // second
+  if (!hears(stat.pid, signal)) return false;
+  if ((stat.flags & kHasNotExecuted) == 0) return true;
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  const auto ticks = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+  return static_cast<std::uint64_t>(now.tv_sec) > stat.start / ticks + kMoment;
 }
 
 bool ignores(pid_t pid, int signal) {

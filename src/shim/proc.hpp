@@ -41,6 +41,10 @@ bool has_pending(pid_t pid, int signal);
 
 /// True if a process has a handler for this signal, or holds it back so as to take it otherwise.
 bool hears(pid_t pid, int signal);
+/// True if a signal finds its handler in this process. One that was forked a moment ago has its
+/// parent's handlers until it executes a program of its own, which the signal would end: it is left
+/// alone while it may be about to.
+bool takes(const Stat& stat, int signal);
 /// True if it does nothing to a process.
 bool ignores(pid_t pid, int signal);
 

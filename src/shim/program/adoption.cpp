@@ -37,7 +37,7 @@ bool is_over(const Descriptor& pidfd) {
 }
 
 void send_if_heard(const Stat& stat, int signal) {
-  if (hears(stat.pid, signal)) send_to(stat, signal);
+  if (takes(stat, signal)) send_to(stat, signal);
 }
 
 }  // namespace

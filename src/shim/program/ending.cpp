@@ -61,7 +61,7 @@ Ending::Ending(pid_t job, const Order& order)
 
 void Ending::save() {
   if (was_asked_ || stop_at_) return;
-  if (save_signal_ == 0 || !any_hears(tree_, save_signal_)) return stop();
+  if (save_signal_ == 0 || !any_takes(tree_, save_signal_)) return stop();
   do_as(user_, [this] { tell(tree_, save_signal_); });
   stop_at_ = Clock::now() + save_grace_;
 }
@@ -112,7 +112,7 @@ void Ending::pass_on(int signal, std::optional<pid_t> foreground) const {
 bool Ending::warn(int signal, std::optional<pid_t> foreground) const {
   if (tree_.process == 0) return false;
   const std::set<pid_t> groups = {tree_.process, foreground.value_or(tree_.process)};
-  const bool any = any_hears(tree_, signal, &groups);
+  const bool any = any_takes(tree_, signal, &groups);
   if (any) do_as(user_, [&] { tell(tree_, signal, &groups); });
   return any;
 }

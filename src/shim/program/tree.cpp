@@ -114,13 +114,18 @@ void ask_to_end(Tree tree) {
 
 namespace {
 bool is_told(const Stat& stat, int signal, const std::set<pid_t>* groups) {
-  return (groups == nullptr || groups->contains(stat.group)) && hears(stat.pid, signal);
+  return (groups == nullptr || groups->contains(stat.group)) && takes(stat, signal);
 }
 }  // namespace
 
-bool any_hears(Tree tree, int signal, const std::set<pid_t>* groups) {
+bool any_takes(Tree tree, int signal, const std::set<pid_t>* groups) {
   return std::ranges::any_of(live_descendants(tree.shim),
                              [&](const Stat& stat) { return is_told(stat, signal, groups); });
+}
+
+bool any_hears(Tree tree, int signal) {
+  return std::ranges::any_of(live_descendants(tree.shim),
+                             [&](const Stat& stat) { return hears(stat.pid, signal); });
 }
 
 void tell(Tree tree, int signal, const std::set<pid_t>* groups) {

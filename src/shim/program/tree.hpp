@@ -38,9 +38,11 @@ struct Tree {
 /// none of it is missed between two forks.
 void ask_to_end(Tree tree);
 
-/// True if some process of a tree, of these process groups unless null, hears this signal.
-bool any_hears(Tree tree, int signal, const std::set<pid_t>* groups = nullptr);
-/// A signal, and SIGCONT, to those that hear it. It would end the others, such as a shell that
+/// True if some process of a tree, of these process groups unless null, takes this signal.
+bool any_takes(Tree tree, int signal, const std::set<pid_t>* groups = nullptr);
+/// True if some process of a tree has a handler for this signal, however young it is.
+bool any_hears(Tree tree, int signal);
+/// A signal, and SIGCONT, to those that take it. It would end the others, such as a shell that
 /// waits for the program which hears it.
 void tell(Tree tree, int signal, const std::set<pid_t>* groups = nullptr);
 
