@@ -68,7 +68,7 @@ class Allox final : public Allocator {
   Proposal propose(const ClusterView& view, std::span<const JobId> jobs,
                    const TimePlan& plan) override {
     const Options options(view, jobs, Speed::Measured);
-    const std::vector<std::int64_t> free = free_after(view, options, jobs);
+    const std::vector<std::int64_t> free = free_after(view, options);
     Proposal proposal{.options = options.plain(), .shares = {}};
     memory_.asked.clear();
     std::vector<const Rated*> choices;
@@ -97,11 +97,14 @@ class Allox final : public Allocator {
   }
 
  private:
-  /// GPUs of each type that no job has for itself.
-  std::vector<std::int64_t> free_after(const ClusterView& view, const Options& options,
-                                       std::span<const JobId> jobs) {
-    const std::set<JobId> known(jobs.begin(), jobs.end());
-    std::erase_if(memory_.kept, [&](const auto& one) { return !known.contains(one.first); });
+  /// GPUs of each type that no job has for itself. A job that is no more, or is on or planned
+  /// for another type by now, where it stays, gives back the one that it was to have.
+  std::vector<std::int64_t> free_after(const ClusterView& view, const Options& options) {
+    std::set<std::pair<JobId, std::uint8_t>> possible;
+    for (const Rated& rated : options.all()) {
+      possible.emplace(rated.option.jobs.front(), rated.option.type);
+    }
+    std::erase_if(memory_.kept, [&](const auto& one) { return !possible.contains(one); });
     std::vector<std::int64_t> free;
     for (std::uint8_t type = 0; type < view.cluster().type_names().size(); ++type) {
       free.push_back(options.gpus_of(type));
