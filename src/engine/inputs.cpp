@@ -424,7 +424,8 @@ void Engine::on(const Weighed& weighed) {
 void Engine::on(const Identified& identified) {
   Job* const job = state_.jobs.find(identified.job);
   if (job == nullptr) return;
-  const bool is_hurt = state_.past_runs.is_hurt_by_suspension(job->spec.user, identified.what);
+  const bool is_hurt = !saves_itself(*job) &&
+                       state_.past_runs.is_hurt_by_suspension(job->spec.user, identified.what);
   if (is_hurt && job->spec.suspending == Suspending::Unsaid) job->spec.suspending = Suspending::No;
   state_.company.identify(identified.job, identified.what);
 }

@@ -290,9 +290,10 @@ class SpoiledBySuspension : public testing::Test {
     rig_.tell({Started{id, rig_.job(id).attempt}});
     return id;
   }
-  Suspending of_the_next(Suspending said = Suspending::Unsaid) {
+  Suspending of_the_next(Suspending said = Suspending::Unsaid, Saving saving = {}) {
     JobSpec spec = shared(1, kVram);
     spec.suspending = said;
+    if (saving.signal != 0) spec.conditions.edit().on_preempt = saving;
     const JobId id = rig_.submit(spec);
     rig_.tell({Identified{id, Fingerprint(7)}});
     return rig_.job(id).spec.suspending;
@@ -323,6 +324,8 @@ TEST_F(SpoiledBySuspension, TheProgramIsNotSuspendedAgainUnlessItsUserSaysSo) {
   rig_.at(112).exited(id, Outcome::Failed, 1);
   EXPECT_EQ(of_the_next(), Suspending::No);
   EXPECT_EQ(of_the_next(Suspending::Yes), Suspending::Yes);
+  EXPECT_EQ(of_the_next(Suspending::Unsaid, {.signal = SIGUSR1}), Suspending::Unsaid)
+      << "it gives way by saving";
   const auto restored = Engine::restore(rig_.engine().save(), std::make_unique<test::Script>());
   ASSERT_TRUE(restored) << restored.error().message;
   EXPECT_TRUE(restored->view().past_runs().is_hurt_by_suspension(UserId(7), Fingerprint(7)));
