@@ -136,6 +136,10 @@ std::set<JobId> Seating::keep_left_alone(std::span<const JobId> jobs) {
     }
     if (ask && keep(id, *ask)) kept.insert(id);
   }
+  for (const JobId id : jobs) {
+    const bool stays = !kept.contains(id) && view_.is_left_alone(view_.job(id));
+    if (stays && stay(id)) kept.insert(id);
+  }
   return kept;
 }
 

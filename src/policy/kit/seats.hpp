@@ -67,7 +67,8 @@ class Seating {
   bool keep(std::span<const JobId> jobs, const Ask& ask);
   /// The same, though that place may take no job any more. Returns: whether it runs.
   bool stay(JobId job);
-  /// Those of these jobs that must not give way keep their places. Returns: them.
+  /// Those of these jobs that must not give way keep their places, also ones that may take no job
+  /// any more, after the others. Returns: them.
   std::set<JobId> keep_left_alone(std::span<const JobId> jobs);
 
   /// Whether a seat so far has any.

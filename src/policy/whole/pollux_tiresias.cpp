@@ -146,17 +146,6 @@ class PolluxTiresias final : public Policy {
     });
   }
 
-  /// Also on GPUs that may take no job any more.
-  static std::set<JobId> keep_left_alone(const ClusterView& view, std::span<const JobId> jobs,
-                                         Seating& seating) {
-    std::set<JobId> kept = seating.keep_left_alone(jobs);
-    for (const JobId id : jobs) {
-      if (kept.contains(id) || !view.is_left_alone(view.job(id))) continue;
-      if (seating.stay(id)) kept.insert(id);
-    }
-    return kept;
-  }
-
   void begin_round(const ClusterView& view) {
     queues_.demote(view, [&](const JobView& job, std::size_t level) {
       return job.gpus() * queues_.executed(job) >= thresholds_[level];
@@ -166,13 +155,13 @@ class PolluxTiresias final : public Policy {
     clear(trial, view);
     const Trial::Mark empty = trial.mark();
     Seating all(view, placer_, trial);
-    std::set<JobId> run = keep_left_alone(view, jobs, all);
+    std::set<JobId> run = all.keep_left_alone(jobs);
     for (const JobId id : jobs) {
       if (!run.contains(id) && all.seat(id, ask_of(view.job(id)))) run.insert(id);
     }
     trial.rollback(empty);
     Seating seating(view, placer_, trial);
-    std::set<JobId> seated = keep_left_alone(view, jobs, seating);
+    std::set<JobId> seated = seating.keep_left_alone(jobs);
     for (const bool where_it_is : {true, false}) {
       for (const JobId id : jobs) {
         if (!run.contains(id) || seated.contains(id)) continue;

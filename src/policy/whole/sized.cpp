@@ -266,7 +266,7 @@ class SizedPolicy final : public Policy {
     clear(trial, view);
     const GpuCount all = trial.use().vacant();
     Seating seating(view, *placer_, trial);
-    std::set<JobId> seated = keep_left_alone(view, seating);
+    std::set<JobId> seated = seating.keep_left_alone(jobs_.ids());
     const bool is_due = sized_ != jobs_.ids() || gpus_ != all || view.now() >= again_;
     const Instant earliest =
         asked_ > view.now() ? view.now() : later(asked_, apart_.value_or(Duration::zero()));
@@ -283,16 +283,6 @@ class SizedPolicy final : public Policy {
     }
     seat_left(view, seating, seated);
     note_seats(view.now(), seating.take());
-  }
-
-  std::set<JobId> keep_left_alone(const ClusterView& view, Seating& seating) const {
-    std::set<JobId> kept = seating.keep_left_alone(jobs_.ids());
-    for (const JobId id : jobs_.ids()) {
-      // Its GPUs may take no job any more, and it stays there.
-      const bool stays = !kept.contains(id) && view.is_left_alone(view.job(id));
-      if (stays && seating.stay(id)) kept.insert(id);
-    }
-    return kept;
   }
 
   using Numbers = std::map<JobId, GpuCount>;

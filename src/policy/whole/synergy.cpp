@@ -153,7 +153,8 @@ class Synergy final : public Policy {
     Trial trial = view.trial();
     clear(trial, view);
     Seating kept(view, *placer_, trial);
-    const std::set<JobId> alone = keep_left_alone(view, kept);
+    // Jobs that must not give way are in the round, though their GPUs may take no job any more.
+    const std::set<JobId> alone = kept.keep_left_alone(jobs_.ids());
     const Trial::Mark mark = trial.mark();
     const std::vector<HostSeat> chosen = choose(view, alone, trial);
     trial.rollback(mark);
@@ -165,16 +166,6 @@ class Synergy final : public Policy {
     round_.clear();
     for (Seat& seat : *seats) round_[seat.jobs.front()] = std::move(seat.place);
     round_end_ = later(view.now(), length_);
-  }
-
-  /// Jobs that must not give way are in the round, though their GPUs may take no job any more.
-  std::set<JobId> keep_left_alone(const ClusterView& view, Seating& seating) const {
-    std::set<JobId> kept = seating.keep_left_alone(jobs_.ids());
-    for (const JobId id : jobs_.ids()) {
-      const bool stays = !kept.contains(id) && view.is_left_alone(view.job(id));
-      if (stays && seating.stay(id)) kept.insert(id);
-    }
-    return kept;
   }
 
   std::vector<HostSeat> choose(const ClusterView& view, const std::set<JobId>& kept,

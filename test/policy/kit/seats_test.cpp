@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "policy/registry.hpp"
@@ -62,7 +63,9 @@ TEST_F(Seats, AreGivenOnAsManyGpusAsTheLimitLeaves) {
 }
 
 TEST_F(Seats, ThatStayCountThoughTheirPlaceTakesNoJob) {
-  const JobId runs = scene_.run(test::whole(3, kForever), {0, 1, 2});
+  JobSpec left_alone = test::whole(3, kForever);
+  left_alone.suspending = Suspending::No;
+  const JobId runs = scene_.run(left_alone, {0, 1, 2});
   const JobId two = scene_.wait(test::whole(2, kForever));
   scene_.state().ledger.set_gpu(scene_.state().cluster, GpuId(0), [&] {
     GpuUse use = scene_.state().ledger.use().gpu(GpuId(0));
@@ -74,7 +77,8 @@ TEST_F(Seats, ThatStayCountThoughTheirPlaceTakesNoJob) {
   clear(trial, view);
   Seating seating(view, *placer_, trial);
   EXPECT_FALSE(seating.keep(runs, ask_of(view.job(runs))));
-  EXPECT_TRUE(seating.stay(runs));
+  const std::vector<JobId> both = {runs, two};
+  EXPECT_EQ(seating.keep_left_alone(both), std::set<JobId>{runs});
   EXPECT_FALSE(seat(seating, two));
 }
 
