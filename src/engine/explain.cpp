@@ -244,6 +244,8 @@ std::string gate_text(const Explanation& found, const ClusterView& view) {
       return "other jobs have this round" + share_text(found.gate, view.cluster());
     case GateWord::What::Plan:
       return "it came after the plan of who gets which GPUs";
+    case GateWord::What::Left:
+      return "no deadline is promised to it, and jobs with a promise come first";
     case GateWord::What::Freed:
       return "its place is not free yet";
     case GateWord::What::HostMemory:

@@ -77,7 +77,8 @@ constexpr Why reason_for(const std::optional<Refusal>& decided, bool has_room) {
   using What = GateWord::What;
   const Refusal refusal = decided.value_or(Refusal{.why = Why::Fits});
   const What what = refusal.gate.what;
-  const bool is_turn = what == What::Turn || what == What::Round || what == What::Plan;
+  const bool is_turn =
+      what == What::Turn || what == What::Round || what == What::Plan || what == What::Left;
   switch (refusal.why) {
     case Why::Limit:
     case Why::Patience:

@@ -40,6 +40,7 @@ struct GateWord {
     Turn,   ///< The turns of other jobs.
     Round,  ///< The end of a round that has other jobs.
     Plan,   ///< A plan that has it.
+    Left,   ///< What jobs whose deadlines are promised leave: its own is not.
     Freed,  ///< Its own place, which others leave.
     // With Why::Capacity:
     HostMemory,  ///< Of which too little is left to suspend others for it.

@@ -307,6 +307,22 @@ TEST_F(Explain, SaysBesideWhichJobItsShareOfTheTimeIs) {
               HasSubstr("; other jobs have this round; it has 67 % of the time, beside job 4"));
 }
 
+TEST_F(Explain, SaysThatNoDeadlineIsPromised) {
+  Engine engine(cluster(), {}, *make_policy("elasticflow", "first-fit"));
+  Submitted first = job(1, 2, 20_GiB);
+  Submitted second = job(2, 1, 20_GiB);
+  for (Submitted* const one : {&first, &second}) {
+    one->spec.estimate = hours(1);
+    one->spec.deadline = kStart + hours(1);
+  }
+  engine.step(kStart, {{first}});
+  engine.step(kStart + seconds(1), {{second}});
+  const Explanation found = explain(engine.view(), JobId(2), engine.refused(JobId(2)));
+  EXPECT_EQ(found.why, Why::Order);
+  EXPECT_THAT(found.text,
+              HasSubstr("; no deadline is promised to it, and jobs with a promise come first;"));
+}
+
 TEST_F(Explain, SaysThatAJobCameAfterThePlan) {
   Engine engine(cluster(), {}, *make_policy("gavel/isolated", "first-fit"));
   engine.step(kStart, {{job(1, 1, 20_GiB)}});

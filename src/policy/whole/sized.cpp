@@ -126,8 +126,12 @@ class SizedPolicy final : public Policy {
   std::optional<Refused> refused(JobId job, const ClusterView& view) const override {
     using What = GateWord::What;
     const auto known = sizings_.find(job);
-    const bool has_seat = known != sizings_.end() && known->second.seat;
-    return waits_its_turn(job, view, has_seat ? What::Freed : What::Ahead);
+    if (known != sizings_.end() && known->second.seat) {
+      return waits_its_turn(job, view, What::Freed);
+    }
+    const auto promised = promises_.find(job);
+    const bool is_left = promised != promises_.end() && promised->second == Promise::Refused;
+    return waits_its_turn(job, view, is_left ? What::Left : What::Ahead);
   }
 
   Snapshot save() const override {
