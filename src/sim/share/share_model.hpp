@@ -70,5 +70,6 @@ extern const ShareEntry kPairsOnly;
 extern const ShareEntry kTimeSlice;
 extern const ShareEntry kMps;
 extern const ShareEntry kDuty;
+extern const ShareEntry kTgs;
 
 }  // namespace berth::sim

@@ -76,6 +76,23 @@ TEST_F(SharingModels, ACapHoldsForAJobThatIsAloneToo) {
   EXPECT_EQ(ends({.rates = {.share = *parse_share("mps")}}), (std::vector<double>{100, 1100}));
 }
 
+TEST_F(SharingModels, TgsGivesOpportunisticJobsWhatProductionJobsLeave) {
+  EXPECT_EQ(rate("tgs", 0, {0, 2}), kFullSpeed) << "both are opportunistic, and there is room";
+  EXPECT_EQ(rate("tgs", 0, {0, 1}), Rate(833'333)) << "of 0.9 + 0.3 each has its part";
+  trace_.jobs[0].spec.priority = 1;
+  EXPECT_GE(rate("tgs", 0, {0, 1}), Rate(970'000));
+  EXPECT_LT(rate("tgs", 0, {0, 1}), kFullSpeed) << "it probes how much the other may launch";
+  const std::int64_t left = 1'000'000 - rate("tgs", 0, {0, 1}).ppm() * 9 / 10;
+  EXPECT_NEAR(static_cast<double>(rate("tgs", 1, {0, 1}).ppm()), static_cast<double>(left) / 0.3,
+              3'000);
+  trace_.jobs[1].spec.priority = 2;
+  EXPECT_EQ(rate("tgs", 0, {0, 1}), Rate(833'333)) << "both are production jobs";
+  // A job that never leaves the GPU loses 3 % to one that would use all of it.
+  duties_ = {1'000'000, 1'000'000, 1'000'000};
+  EXPECT_NEAR(static_cast<double>(rate("tgs", 0, {0, 2}).ppm()), 970'700, 500);
+  EXPECT_NEAR(static_cast<double>(rate("tgs", 2, {0, 2}).ppm()), 29'300, 500);
+}
+
 TEST_F(SharingModels, DutyIsTheNetworkOfItsPage) {
   EXPECT_EQ(rate("duty:20%", 0, {0, 1}), rate_beside(900'000, std::vector{duties_[1]}, 200'000));
   EXPECT_EQ(rate("duty:interference=20", 0, {0, 1}), rate("duty:20%", 0, {0, 1}));
@@ -109,7 +126,7 @@ TEST_F(SharingModels, IsReadAsWritten) {
   EXPECT_EQ(*parse_share("free"), nullptr);
   EXPECT_EQ(
       parse_share("mig").error().message,
-      "--share: 'mig' is unknown; valid values: free, exclusive, timeslice, mps, duty, pairs");
+      "--share: 'mig' is unknown; valid values: free, exclusive, timeslice, mps, duty, pairs, tgs");
   EXPECT_EQ(parse_share("duty:lost=3").error().message,
             "--share duty: unknown key 'lost'; valid keys: interference");
   EXPECT_EQ(parse_share("mps:cap=0").error().message,
