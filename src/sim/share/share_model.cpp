@@ -9,8 +9,8 @@ namespace berth::sim {
 
 namespace {
 
-constexpr auto kShares =
-    std::to_array<const ShareEntry*>({&kTimeSlice, &kMps, &kDuty, &kPairsOnly, &kTgs});
+constexpr auto kShares = std::to_array<const ShareEntry*>(
+    {&kTimeSlice, &kMps, &kDuty, &kPairsOnly, &kTgs, &kSalus});
 
 std::unexpected<Error> refused(const std::string& why) {
   return fail(ErrorCode::InvalidArgument, "--share" + why);

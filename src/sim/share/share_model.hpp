@@ -71,5 +71,6 @@ extern const ShareEntry kTimeSlice;
 extern const ShareEntry kMps;
 extern const ShareEntry kDuty;
 extern const ShareEntry kTgs;
+extern const ShareEntry kSalus;
 
 }  // namespace berth::sim

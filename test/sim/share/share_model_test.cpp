@@ -93,6 +93,13 @@ TEST_F(SharingModels, TgsGivesOpportunisticJobsWhatProductionJobsLeave) {
   EXPECT_NEAR(static_cast<double>(rate("tgs", 2, {0, 2}).ppm()), 29'300, 500);
 }
 
+TEST_F(SharingModels, SalusGivesAllJobsTheSameMemoryTimesTime) {
+  EXPECT_EQ(rate("salus", 0, {0, 1, 2}), Rate(333'333));
+  trace_.jobs[1].spec.request.gpu.vram = Bytes(std::int64_t{3} << 30);
+  EXPECT_EQ(rate("salus", 0, {0, 1}), Rate(750'000));
+  EXPECT_EQ(rate("salus", 1, {0, 1}), Rate(250'000));
+}
+
 TEST_F(SharingModels, DutyIsTheNetworkOfItsPage) {
   EXPECT_EQ(rate("duty:20%", 0, {0, 1}), rate_beside(900'000, std::vector{duties_[1]}, 200'000));
   EXPECT_EQ(rate("duty:interference=20", 0, {0, 1}), rate("duty:20%", 0, {0, 1}));
@@ -126,7 +133,8 @@ TEST_F(SharingModels, IsReadAsWritten) {
   EXPECT_EQ(*parse_share("free"), nullptr);
   EXPECT_EQ(
       parse_share("mig").error().message,
-      "--share: 'mig' is unknown; valid values: free, exclusive, timeslice, mps, duty, pairs, tgs");
+      "--share: 'mig' is unknown; valid values: free, exclusive, timeslice, mps, duty, pairs, tgs, "
+      "salus");
   EXPECT_EQ(parse_share("duty:lost=3").error().message,
             "--share duty: unknown key 'lost'; valid keys: interference");
   EXPECT_EQ(parse_share("mps:cap=0").error().message,
