@@ -1,8 +1,31 @@
 // Muri (Zhao et al., SIGCOMM 2022): the columns of the Tiresias simulator and more, times in
-// milliseconds. The time of an iteration on each resource is not read.
+// milliseconds.
 #include "trace/rows.hpp"
 
 namespace berth::trace {
+
+namespace {
+
+/// What its simulator adds to the time of an iteration, though not to its stages.
+constexpr std::int64_t kMuriPerMille = 1'015;
+
+struct IterationColumns {
+  std::optional<std::size_t> alone;
+  std::array<std::optional<std::size_t>, 3> stages;
+};
+
+Iteration iteration_of(Row& row, const IterationColumns& columns) {
+  Iteration iteration;
+  if (row.is_missing(columns.alone)) return iteration;
+  iteration.alone = row.duration(*columns.alone, kMilliseconds) * kMuriPerMille / 1'000;
+  for (std::size_t i = 0; i < iteration.stages.size(); ++i) {
+    if (row.is_missing(columns.stages[i])) continue;
+    iteration.stages[i] = row.duration(*columns.stages[i], kMilliseconds);
+  }
+  return iteration;
+}
+
+}  // namespace
 
 Expected<Trace> read_muri(const Source& source) {
   auto csv = open_table(source);
@@ -11,12 +34,17 @@ Expected<Trace> read_muri(const Source& source) {
   const std::size_t id = columns.need("job_id"), gpus = columns.need("num_gpu");
   const std::size_t submit = columns.need("submit_time"), duration = columns.need("duration");
   const auto model = columns.find("model_name");
+  const IterationColumns iteration{
+      .alone = columns.find("iteration_time"),
+      .stages = {columns.find("resource_time_0"), columns.find("resource_time_1"),
+                 columns.find("resource_time_2")}};
   if (auto error = columns.error()) return std::unexpected(*std::move(error));
   return read_jobs(*csv, source.bad_rows, [&](Row& row) {
     TraceJob job = whole_gpu_job(row.name(id), row.gpus(gpus));
     job.submit = kStart + row.duration(submit, kMilliseconds);
     job.duration = row.duration(duration, kMilliseconds);
     job.model = row.text(model);
+    job.iteration = iteration_of(row, iteration);
     return std::optional(std::move(job));
   });
 }

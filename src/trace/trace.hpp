@@ -1,6 +1,7 @@
 // A workload as data: jobs with their true run times, in order of submission.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -21,6 +22,13 @@ namespace berth::trace {
 /// The duty of a job that does not state it.
 inline constexpr GpuMilli kUnstatedDuty{-1};
 
+/// What one iteration of a job takes alone, and of that each of its stages, which use different
+/// resources and so may be at work for different jobs at once.
+struct Iteration {
+  Duration alone{0};                    ///< Zero: not stated.
+  std::array<Duration, 3> stages = {};  ///< Muri's resource_time_0 to 2.
+};
+
 struct TraceJob {
   std::string name;      ///< Its id in the file.
   Instant submit;        ///< On the file's own clock.
@@ -34,6 +42,7 @@ struct TraceJob {
   std::vector<std::string> types = {};  ///< GPU types it accepts; none: any. See accept_types().
   /// The part of its run time alone in which it has a kernel on each of its GPUs; 1000 is all.
   GpuMilli duty = kUnstatedDuty;
+  Iteration iteration = {};
   UseCurve use = {};  ///< Empty: it uses the GPU memory that it asks for.
 };
 

@@ -29,6 +29,8 @@ TEST(Muri, TimesAreMilliseconds) {
   EXPECT_EQ(job.duration, Duration(90'250'000));
   EXPECT_EQ(job.model, "vgg16");
   EXPECT_EQ(job.spec.request.gpu.count, GpuCount(4));
+  EXPECT_EQ(job.iteration.alone, Duration(10'150)) << "1.5 % more than is stated";
+  EXPECT_EQ(job.iteration.stages, (std::array{Duration(1'000), Duration(2'000), Duration(500)}));
 }
 
 TEST(Muri, NamesWhatIsWrong) {

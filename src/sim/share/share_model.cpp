@@ -10,7 +10,7 @@ namespace berth::sim {
 namespace {
 
 constexpr auto kShares = std::to_array<const ShareEntry*>(
-    {&kTimeSlice, &kMps, &kDuty, &kPairsOnly, &kTgs, &kSalus});
+    {&kTimeSlice, &kMps, &kDuty, &kPairsOnly, &kTgs, &kSalus, &kStages});
 
 std::unexpected<Error> refused(const std::string& why) {
   return fail(ErrorCode::InvalidArgument, "--share" + why);

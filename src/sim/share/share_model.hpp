@@ -72,5 +72,6 @@ extern const ShareEntry kMps;
 extern const ShareEntry kDuty;
 extern const ShareEntry kTgs;
 extern const ShareEntry kSalus;
+extern const ShareEntry kStages;
 
 }  // namespace berth::sim

@@ -100,6 +100,23 @@ TEST_F(SharingModels, SalusGivesAllJobsTheSameMemoryTimesTime) {
   EXPECT_EQ(rate("salus", 1, {0, 1}), Rate(250'000));
 }
 
+TEST_F(SharingModels, StagesOfDifferentJobsOverlap) {
+  EXPECT_EQ(rate("stages", 0, {0, 1, 2}), Rate(333'333)) << "none states its stages";
+  trace_.jobs[0].iteration = {.alone = seconds(10), .stages = {seconds(6), seconds(2), seconds(2)}};
+  EXPECT_EQ(rate("stages", 0, {0, 1}), Rate(500'000)) << "one does not";
+  trace_.jobs[1].iteration = {.alone = seconds(10), .stages = {seconds(1), seconds(4), seconds(5)}};
+  // 6 of a beside 5 of b, then 2 of a beside 1 of the next b, then 4 of it beside 2 of a: 12 s, and
+  // 31 % more for two jobs, by 1.33 / 1.015.
+  const Rate each(635'965);
+  EXPECT_EQ(rate("stages", 0, {0, 1}), each);
+  EXPECT_EQ(rate("stages", 1, {0, 1}), each);
+  trace_.jobs[2].iteration = {.alone = seconds(100),
+                              .stages = {seconds(1), seconds(1), seconds(1)}};
+  EXPECT_EQ(rate("stages", 2, {0, 2}), kFullSpeed) << "the group is no slower than it is alone";
+  trace_.jobs.resize(5, trace_.jobs[0]);
+  EXPECT_EQ(rate("stages", 1, {0, 1, 2, 3, 4}), Rate(71'429)) << "10 of 10 + 10 + 100 + 10 + 10";
+}
+
 TEST_F(SharingModels, DutyIsTheNetworkOfItsPage) {
   EXPECT_EQ(rate("duty:20%", 0, {0, 1}), rate_beside(900'000, std::vector{duties_[1]}, 200'000));
   EXPECT_EQ(rate("duty:interference=20", 0, {0, 1}), rate("duty:20%", 0, {0, 1}));
@@ -134,7 +151,7 @@ TEST_F(SharingModels, IsReadAsWritten) {
   EXPECT_EQ(
       parse_share("mig").error().message,
       "--share: 'mig' is unknown; valid values: free, exclusive, timeslice, mps, duty, pairs, tgs, "
-      "salus");
+      "salus, stages");
   EXPECT_EQ(parse_share("duty:lost=3").error().message,
             "--share duty: unknown key 'lost'; valid keys: interference");
   EXPECT_EQ(parse_share("mps:cap=0").error().message,
