@@ -5,11 +5,13 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cli/job/script.hpp"
 #include "cli/manual/completion.hpp"
 #include "cli/manual/manual.hpp"
 #include "cli/print/option_words.hpp"
@@ -118,36 +120,58 @@ std::vector<std::string> verb_names() {
 
 /// What other programs call what a verb of berth's does.
 struct Elsewhere {
-  std::string_view name;
   std::string_view here;
+  std::string_view names;  ///< Blanks between.
 };
 constexpr auto kElsewhere = std::to_array<Elsewhere>({
-    {"kill", "cancel"},     {"rm", "cancel"},       {"remove", "cancel"},   {"delete", "cancel"},
-    {"stop", "cancel"},     {"scancel", "cancel"},  {"abort", "cancel"},    {"end", "cancel"},
-    {"list", "ls"},         {"queue", "ls"},        {"status", "ls"},       {"squeue", "ls"},
-    {"ps", "ls"},           {"jobs", "ls"},         {"qstat", "ls"},        {"follow", "logs -f"},
-    {"log", "logs"},        {"tail", "logs -f"},    {"output", "logs"},     {"sbatch", "submit"},
-    {"add", "submit"},      {"enqueue", "submit"},  {"qsub", "submit"},     {"srun", "run"},
-    {"exec", "run"},        {"salloc", "run"},      {"info", "show"},       {"describe", "show"},
-    {"inspect", "show"},    {"get", "show"},        {"sacct", "history"},   {"sinfo", "gpus"},
-    {"nodes", "gpus"},      {"nvidia-smi", "gpus"}, {"sreport", "usage"},   {"pause", "hold"},
-    {"unhold", "release"},  {"unpause", "release"}, {"continue", "resume"}, {"edit", "update"},
-    {"modify", "update"},   {"simulate", "sim"},    {"monitor", "top"},     {"htop", "top"},
-    {"retry", "requeue"},   {"restart", "requeue"}, {"rerun", "requeue"},   {"resubmit", "requeue"},
-    {"smi", "gpus"},        {"gpustat", "gpus"},    {"nvtop", "top"},       {"first", "next"},
-    {"urgent", "next"},     {"promote", "next"},    {"bump", "next"},       {"front", "next"},
-    {"prioritize", "next"}, {"priority", "next"},   {"nice", "next"},       {"renice", "next"},
-    {"killall", "cancel"},  {"watch", "top"},       {"start", "release"},   {"bsub", "submit"},
-    {"bjobs", "ls"},        {"bkill", "cancel"},    {"qdel", "cancel"},     {"qhold", "hold"},
-    {"qrls", "release"},    {"qalter", "update"},   {"bmod", "update"},     {"bstop", "hold"},
-    {"bpeek", "logs"},      {"bhist", "history"},   {"bacct", "history"},   {"qacct", "history"},
-    {"bhosts", "gpus"},     {"pbsnodes", "gpus"},   {"qhost", "gpus"},      {"btop", "next"},
+    {"cancel",
+     "kill rm remove delete stop scancel abort end killall bkill qdel "
+     "oardel condor_rm"},
+    {"ls", "list queue status squeue ps jobs qstat bjobs oarstat condor_q"},
+    {"logs -f", "follow tail condor_tail"},
+    {"logs", "log output bpeek cat stdout stderr"},
+    {"submit", "sbatch add enqueue qsub bsub oarsub condor_submit"},
+    {"run", "srun exec salloc"},
+    {"show", "info describe inspect get scontrol"},
+    {"history", "sacct bhist bacct qacct condor_history"},
+    {"gpus",
+     "sinfo nodes nvidia-smi smi gpustat bhosts pbsnodes qhost oarnodes "
+     "condor_status free"},
+    {"usage", "sreport"},
+    {"hold", "pause qhold bstop oarhold condor_hold"},
+    {"release", "unhold unpause start qrls oarresume condor_release"},
+    {"resume", "continue unsuspend wake"},
+    {"update", "edit modify qalter bmod"},
+    {"sim", "simulate"},
+    {"top", "monitor htop nvtop watch"},
+    {"requeue", "retry restart rerun resubmit"},
+    {"next", "first urgent promote bump front prioritize priority nice renice btop"},
+    {"attach", "condor_ssh_to_job sattach"},
+    {"compat gbatch", "gbatch"},
+    {"compat gqueue", "gqueue"},
+    {"compat gcancel", "gcancel"},
+    {"compat ginfo", "ginfo"},
+    {"compat tsp", "tsp"},
+    {"compat ts", "ts"},
+    {"why", "sprio explain reason eta"},
+    {"suspend", "freeze"},
+    {"doctor", "check health"},
+    {"run -- bash", "shell interactive"},
 });
 
+bool has_word(std::string_view words, std::string_view word) {
+  const auto is_it = [&](const auto& one) { return std::ranges::equal(one, word); };
+  return std::ranges::any_of(words | std::views::split(' '), is_it);
+}
+
 std::string suggestion(std::string_view typed) {
-  const auto* const found = std::ranges::find(kElsewhere, typed, &Elsewhere::name);
-  if (found == kElsewhere.end()) return did_you_mean(typed, verb_names());
-  return "; did you mean " + std::string(found->here) + "?";
+  const auto is_there = [&](const Elsewhere& one) { return has_word(one.names, typed); };
+  const auto* const found = std::ranges::find_if(kElsewhere, is_there);
+  if (found != kElsewhere.end()) return "; did you mean " + std::string(found->here) + "?";
+  if (std::string near = did_you_mean(typed, verb_names()); !near.empty()) return near;
+  const bool is_program = typed.contains('/') || typed.ends_with(".py") || typed.ends_with(".sh");
+  if (!is_program && !is_in_path(std::string(typed))) return "";
+  return "; to run a program say berth run -- " + std::string(typed) + ";";
 }
 
 /// `frob: no such verb; did you mean run?`, or all verbs where none is near.
