@@ -65,12 +65,31 @@ std::string_view mark_in(const std::string& head) {
   return "";
 }
 
+/// HTCondor's `executable = train.sh`, in any case, in a text that is no script.
+bool is_for_condor(std::string_view head) {
+  constexpr std::string_view kWord = "executable";
+  while (!head.empty() && !head.starts_with("#!")) {
+    const std::string_view line = head.substr(0, head.find('\n'));
+    head.remove_prefix(std::min(line.size() + 1, head.size()));
+    const std::string_view word = line.substr(0, line.find_first_of(" \t="));
+    const auto is_same = [](char one, char other) { return (one | 0x20) == other; };
+    if (!std::ranges::equal(word, kWord, is_same)) continue;
+    const std::size_t sign = line.find_first_not_of(" \t", word.size());
+    if (sign != line.npos && line[sign] == '=') return true;
+  }
+  return false;
+}
+
 /// Options that would be left out without a word; "" where there are none.
 std::string fault_of_options(const std::string& head, const std::string& program) {
   if (head.starts_with("\xEF\xBB\xBF#")) {  // which no editor shows
     return "begins with a byte order mark, which hides its first line; say sed -i "
            "'1s/^\\xEF\\xBB\\xBF//' " +
            program;
+  }
+  if (is_for_condor(head)) {
+    return "is a file for condor_submit, which is not read; say berth submit --vram SIZE -- and "
+           "its executable with its arguments";
   }
   const std::string_view mark = mark_in(head);
   if (mark.empty() || head.starts_with("#!")) return "";

@@ -147,6 +147,17 @@ TEST_F(Foresight, RefusesAByteOrderMarkBeforeTheFirstLine) {
   }
 }
 
+TEST_F(Foresight, RefusesAFileForCondor) {
+  file("a.sub", "# a\nuniverse = vanilla\nExecutable\t= train.sh\nqueue 4\n", 0644);
+  for (const char* const word : {"a.sub", "./a.sub"}) {
+    EXPECT_THAT(refusal(word), HasSubstr("is a file for condor_submit, which is not read")) << word;
+  }
+  file("job.sh", "#!/bin/sh\nexecutable = 7\n", 0755);
+  file("other", "executables = 7\nexecutable 7\n", 0755);
+  EXPECT_THAT(warnings("./job.sh"), IsEmpty());
+  EXPECT_THAT(warnings("./other"), ElementsAre(HasSubstr("does not begin with #!")));
+}
+
 TEST_F(Foresight, RefusesOptionsOfAnyQueueWithoutAFirstLine) {
   for (const std::string mark : {"#BERTH", "#SBATCH", "#PBS", "#BSUB", "#$"}) {
     file("job.sh", mark + " -N a\necho\n", 0755);
