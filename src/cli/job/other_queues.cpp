@@ -430,6 +430,20 @@ const QueueOption* find_option(const OtherQueue& queue, std::string_view word) {
 
 std::span<const OtherQueue> other_queues() { return kQueues; }
 
+std::string_view unread_mark(std::string_view line) {
+  constexpr auto kMarks = std::to_array<std::string_view>({"#COBALT", "#MSUB", "#OAR", "#PJM"});
+  for (const std::string_view mark : kMarks) {
+    const std::size_t word = line.find_first_not_of(" \t", std::min(mark.size(), line.size()));
+    if (!line.starts_with(mark) || word == line.npos) continue;
+    if (word > mark.size() && line[word] == '-') return mark;
+  }
+  constexpr auto kFlux =
+      std::to_array<std::string_view>({"#FLUX:", "# FLUX:", "#flux:", "# flux:"});
+  const auto* const flux =
+      std::ranges::find_if(kFlux, [&](std::string_view mark) { return line.starts_with(mark); });
+  return flux == kFlux.end() ? "" : *flux;
+}
+
 Expected<QueueOptions> options_of_queue(const OtherQueue& queue,
                                         std::span<const std::string> words) {
   Translation translation;

@@ -20,6 +20,9 @@ struct OtherQueue {
 /// PBS with OpenPBS's and Torque's spellings, LSF, and Grid Engine with Univa's and Altair's.
 std::span<const OtherQueue> other_queues();
 
+/// Of queues whose lines are not read: `#OAR -l gpu=1`, `#FLUX: -N1`. Returns: the mark, or "".
+std::string_view unread_mark(std::string_view line);
+
 /// Options of such a line as options of `submit`.
 struct QueueOptions {
   std::vector<std::string> words;

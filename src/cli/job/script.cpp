@@ -81,7 +81,7 @@ struct Directives {
   std::vector<ScriptLine> sbatch;
   std::vector<ScriptLine> gflow;
   std::vector<OtherLine> others = {};    ///< Of other_queues().
-  std::vector<std::string> unread = {};  ///< Warnings of lines that look as if they were berth's.
+  std::vector<std::string> unread = {};  ///< Warnings of lines that look as if they were read.
 };
 
 /// `#PBS -l ngpus=2`, but no comment.
@@ -95,6 +95,7 @@ bool has_option(std::string_view line, std::string_view mark) {
 Expected<Directives> directives_of(std::string_view head, const std::string& name) {
   Directives found;
   std::size_t command = 0;  // the line of the first
+  std::string_view last_unread;
   for (std::size_t number = 1; !head.empty(); ++number) {
     std::string_view line = head.substr(0, head.find('\n'));
     head.remove_prefix(std::min(line.size() + 1, head.size()));
@@ -109,6 +110,13 @@ Expected<Directives> directives_of(std::string_view head, const std::string& nam
     }
     if (command != 0) continue;
     const std::string where = name + ":" + std::to_string(number) + ": ";
+    const std::string_view unread = unread_mark(line);
+    if (!unread.empty() && unread != last_unread) {
+      found.unread.push_back(where + std::string(unread) +
+                             " lines are left out; say #BERTH --gpus N --vram SIZE --time "
+                             "DURATION");
+      last_unread = unread;
+    }
     const auto take_words = [&](std::string_view mark) -> Expected<ScriptLine> {
       auto words = words_of_line(line.substr(mark.size()));
       if (!words) return fail(ErrorCode::InvalidArgument, where + "a quote is not closed");

@@ -121,6 +121,18 @@ TEST_F(Script, ItsGflowLinesAreReadForGbatchAndNamedToOthers) {
   EXPECT_THAT(gflow_script(path)->lines, IsEmpty());
 }
 
+TEST_F(Script, ItsLinesForQueuesThatAreNotReadAreNamedOnce) {
+  const std::string rest = " lines are left out; say #BERTH --gpus N --vram SIZE --time DURATION";
+  for (const std::string mark : {"#OAR", "#COBALT", "#MSUB", "#PJM", "#FLUX:", "# flux:"}) {
+    write("#!/bin/bash\n" + mark + " -n 1\n" + mark + " -t 30\necho\n" + mark + " -n 2\n");
+    const auto made = submit();
+    ASSERT_TRUE(made) << made.error().message;
+    EXPECT_THAT(made->warnings, ElementsAre("./job.sh:2: " + mark + rest));
+  }
+  write("#!/bin/bash\n#OAR\n#OARSUB -l\n#OAR is a queue\n# influx: none\n");
+  EXPECT_THAT(submit()->warnings, IsEmpty());
+}
+
 TEST_F(Script, ItsLinesForPbsLsfAndGridEngineAreReadAndItFindsItsFolder) {
   write(
       "#!/bin/bash\n"
