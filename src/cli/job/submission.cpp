@@ -421,27 +421,37 @@ std::string name_of_job(const JobOptions& options, const JobOptions& typed) {
   return program.substr(program.rfind('/') + 1);
 }
 
-/// An array, with a point for each task.
+/// An array, with a point for each task; of an array that was asked for, how many tasks at once.
 Expected<void> take_sweep(Json& body, const JobOptions& options, const Sweep& sweep) {
   const auto& at_once = options["--at-once"];
-  if (sweep.names.empty() && !at_once) return {};
-  if (sweep.names.empty()) {
+  const auto& array = options["--array"];
+  const bool is_sweep = !sweep.names.empty();
+  if (!is_sweep && !at_once) return {};
+  if (!is_sweep && !array) {
     return refuse("--at-once", *at_once,
-                  "is for --param, --param-file and --lines; of an array say --array 1-100%8");
+                  "is for jobs of --array, --param, --param-file and --lines");
   }
-  if (options["--array"]) {
-    return refuse("--array", *options["--array"],
+  if (is_sweep && array) {
+    return refuse("--array", *array,
                   "with a sweep, which numbers its jobs by itself; for some at once say "
                   "--at-once N");
+  }
+  if (array && array->contains('%')) {
+    return refuse("--at-once", *at_once, "beside --array " + *array + ", which says how many");
   }
   const auto most = at_once ? parse_count(*at_once, limits::kMostTasks) : Expected<std::int64_t>(1);
   if (!most || *most == 0) {
     return refuse("--at-once", *at_once,
                   "is no number from 1 to " + std::to_string(limits::kMostTasks));
   }
+  const std::string bound = at_once ? "%" + *at_once : "";
+  if (!is_sweep) {
+    body["array"] = body["array"].get<std::string>() + bound;
+    return {};
+  }
   body["parameters"] = sweep.names;
   body["points"] = sweep.points;
-  body["array"] = "1-" + std::to_string(sweep.points.size()) + (at_once ? "%" + *at_once : "");
+  body["array"] = "1-" + std::to_string(sweep.points.size()) + bound;
   return {};
 }
 

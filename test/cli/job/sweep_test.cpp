@@ -174,8 +174,13 @@ TEST(Sweeps, AreArraysInWhatIsSent) {
   EXPECT_THAT(submission_of(options, caller).error().message,
               HasSubstr("--array 1-2: with a sweep, which numbers its jobs by itself"));
   options.params.clear();
+  EXPECT_EQ(submission_of(options, caller)->body["array"], "1-2%1") << "as typed in two options";
+  options["--array"] = "1-2%2";
   EXPECT_THAT(submission_of(options, caller).error().message,
-              HasSubstr("--at-once 1: is for --param, --param-file and --lines"));
+              HasSubstr("--at-once 1: beside --array 1-2%2, which says how many"));
+  options["--array"].reset();
+  EXPECT_THAT(submission_of(options, caller).error().message,
+              HasSubstr("--at-once 1: is for jobs of --array, --param, --param-file and --lines"));
 }
 
 TEST(Sweeps, LeaveBracesOfOtherCommandsAlone) {
