@@ -32,9 +32,9 @@ enum class QueueValue : std::uint8_t {
   Variables,  ///< `A=1,B`.
   Occasions,  ///< `abe`.
   Address,    ///< Mail addresses or users.
-  After,      ///< `7,8`, whose end is waited for.
+  After,      ///< `7,8,prep`, whose end is waited for.
   Depend,     ///< PBS's `depend=afterok:7:8`.
-  Condition,  ///< LSF's `done(7) && ended(8)`.
+  Condition,  ///< LSF's `done(7) && ended(prep)`.
 };
 
 struct QueueOption {
@@ -113,7 +113,7 @@ constexpr auto kOfGridEngine = std::to_array<QueueOption>({
     {"-cwd", QueueValue::Nothing, ""},
     {"-wd", QueueValue::Same, "--cwd"},
     {"-t", QueueValue::Same, "--array"},
-    {"-tc", QueueValue::No, "say --array 1-100%8"},
+    {"-tc", QueueValue::Same, "--at-once"},
     {"-hold_jid", QueueValue::After, ""},
     {"-V", QueueValue::Nothing, ""},
     {"-v", QueueValue::Variables, "--env"},
@@ -358,10 +358,12 @@ class Translation {
                 " is not supported: say --after-ok, --after-any or --after-notok JOBS"};
   }
 
+  /// PBS names jobs by their numbers, with a server's name behind; the others by names too.
   Expected<void> add_after(const TypedOption& typed, std::string_view option,
                            std::string_view jobs) {
-    const auto numbers = parts_between(jobs, ",:");
-    if (numbers.empty() || !std::ranges::all_of(numbers, is_all_digits)) {
+    const bool has_names = typed.queue.mark != "#PBS";
+    const auto numbers = parts_between(jobs, has_names ? "," : ",:");
+    if (numbers.empty() || !(has_names || std::ranges::all_of(numbers, is_all_digits))) {
       return std::unexpected(refusal(typed));
     }
     const auto said = std::ranges::find(made.words, option);

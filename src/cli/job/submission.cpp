@@ -20,6 +20,7 @@
 #include "cli/job/foresight.hpp"
 #include "cli/job/gpu_habits.hpp"
 #include "cli/job/habits.hpp"
+#include "cli/job/jobs_before.hpp"
 #include "cli/job/output_pattern.hpp"
 #include "cli/job/program_words.hpp"
 #include "cli/job/script.hpp"
@@ -33,7 +34,6 @@
 #include "core/base/suggest.hpp"
 #include "core/conditions.hpp"
 #include "core/text/array_text.hpp"
-#include "core/text/handle.hpp"
 #include "core/text/job_fields.hpp"
 #include "core/text/points.hpp"
 #include "core/text/saving_text.hpp"
@@ -62,37 +62,6 @@ std::unexpected<Error> refuse(std::string_view option, std::string_view value,
 Expected<std::string> well_formed(const std::string& text) {
   if (is_utf8(text)) return text;
   return fail(ErrorCode::InvalidArgument, "is not UTF-8");
-}
-
-/// Handles of numbers into `{job, when}`, and `task` of some of an array's.
-Expected<Json> jobs_after(std::string_view typed, const char* when) {
-  const auto refusal = fail(ErrorCode::InvalidArgument,
-                            "is not a list of jobs such as 7, 7,9-12 or 7_3 (a task of an array)");
-  const auto handles = parse_handles(typed);
-  if (!handles) return refusal;
-  Json list = Json::array();
-  const auto add = [&](std::uint64_t job, std::optional<std::int64_t> task) {
-    list.push_back({{"job", job}, {"when", when}});
-    if (task) list.back()["task"] = *task;
-    return list.size() <= limits::kMostDependencies;
-  };
-  for (const Handle& handle : *handles) {
-    if (const auto* const jobs = std::get_if<NumberedJobs>(&handle.what)) {
-      for (std::uint64_t job = jobs->first.value(); job <= jobs->last.value(); ++job) {
-        if (!add(job, std::nullopt)) return refusal;
-      }
-      continue;
-    }
-    const auto* const tasks = std::get_if<TasksOfArray>(&handle.what);
-    if (tasks == nullptr) return refusal;
-    if (tasks->tasks.empty() && !add(tasks->array.value(), std::nullopt)) return refusal;
-    for (const TaskRange& range : tasks->tasks) {
-      for (std::int64_t task = range.first; task <= range.last; task += range.step) {
-        if (!add(tasks->array.value(), task)) return refusal;
-      }
-    }
-  }
-  return list;
 }
 
 /// `exit:75`, `75,exit:76`, `gpu-failure,exit:75`.
@@ -275,7 +244,7 @@ Expected<void> take_rest(Json& json, const JobOptions& options) {
                                      {"--after-notok", "after-notok"}}) {
     const auto& typed = options[option];
     if (!typed) continue;
-    const auto jobs = jobs_after(*typed, when);
+    const auto jobs = jobs_before(*typed, when);
     if (!jobs) return refuse(option, *typed, jobs.error().message);
     for (const Json& job : *jobs) json["after"].push_back(job);
   }
@@ -616,7 +585,8 @@ void add_job_options(CLI::App& verb, JobOptions& options, const TypedWords& word
 
   add_fields(to, FieldGroup::When, FieldVerbs::RunAndSubmit);
   if (auto* const added = add_no_suspend(to)) added->group(title_of(FieldGroup::When));
-  option(FieldGroup::When, "--after", "JOBS", "Start once these have ended well: 7, 7,9-12, 7_3.");
+  option(FieldGroup::When, "--after", "JOBS",
+         "Start once these have ended well: 7, 7,9-12, 7_3, prep.");
   option(FieldGroup::When, "--after-ok", "JOBS", "The same.");
   option(FieldGroup::When, "--after-any", "JOBS", "Start once these have ended.");
   option(FieldGroup::When, "--after-notok", "JOBS", "Start once these have ended, not well.");

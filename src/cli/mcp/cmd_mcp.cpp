@@ -6,6 +6,7 @@
 #include "cli/ask/daemon.hpp"
 #include "cli/ask/job_choice.hpp"
 #include "cli/job/begin_time.hpp"
+#include "cli/job/jobs_before.hpp"
 #include "cli/job/submission.hpp"
 #include "cli/mcp/mcp.hpp"
 #include "cli/print/table_forms.hpp"
@@ -189,8 +190,11 @@ class Tools {
     if (!options) return std::unexpected(options.error());
     const auto caller = this_caller();
     if (!caller) return std::unexpected(caller.error());
-    const auto made = submission_of(*options, *caller);
+    auto made = submission_of(*options, *caller);
     if (!made) return std::unexpected(made.error());
+    if (auto found = number_jobs_before(common_, made->body); !found) {
+      return std::unexpected(found.error());
+    }
     const bool is_tried = is_set(arguments, "dry_run");
     auto answer = post(is_tried ? "/v1/jobs?dry_run=true" : "/v1/jobs", made->body.dump());
     if (!answer) return answer;

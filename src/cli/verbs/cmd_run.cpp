@@ -4,6 +4,7 @@
 #include "cli/ask/daemon.hpp"
 #include "cli/attend/attend.hpp"
 #include "cli/job/habits.hpp"
+#include "cli/job/jobs_before.hpp"
 #include "cli/job/memory_shares.hpp"
 #include "cli/job/snapshot.hpp"
 #include "cli/job/submission.hpp"
@@ -44,6 +45,9 @@ int run_job(const RunArguments& arguments) {
   if (!made) return report_usage(made.error().message);
   if (const auto fit = fit_for_terminal(*made); !fit) return report_usage(fit.error().message);
   for (const std::string& warning : made->warnings) report_failure(warning);
+  if (const auto found = number_jobs_before(arguments.common, made->body); !found) {
+    return report_failure(found.error().message);
+  }
   if (!made->shares.empty()) {
     auto daemon = Daemon::open(arguments.common);
     if (!daemon) return report_failure(daemon.error().message);

@@ -12,6 +12,7 @@
 #include "cli/job/dag.hpp"
 #include "cli/job/foresight.hpp"
 #include "cli/job/habits.hpp"
+#include "cli/job/jobs_before.hpp"
 #include "cli/job/memory_shares.hpp"
 #include "cli/job/script.hpp"
 #include "cli/job/snapshot.hpp"
@@ -124,6 +125,9 @@ int submit(SubmitArguments& arguments) {
   // Who types a table may take longer than berthd waits for a request.
   if (arguments.job["--param-file"] == "-") daemon = Daemon::open(arguments.common);
   if (!daemon) return report_failure(daemon.error().message);
+  if (const auto found = number_jobs_before(arguments.common, made->body); !found) {
+    return report_failure(found.error().message);
+  }
   for (const std::string& warning : shares_told_by(*daemon, *made)) {
     report_failure(warning);
     made->warnings.push_back(warning);
