@@ -34,6 +34,8 @@ TEST_F(ErrorsDriver, OneThatIsNotThereLeavesJobsWithoutGpus) {
   EXPECT_THAT(check_of(rig, "driver"),
               HasSubstr("warn: no GPUs: no NVIDIA driver: libnvidia-ml.so.1: "));
   EXPECT_EQ(rig.wait_end(rig.submit("true", kNoGpus))["state"], "done");
+  EXPECT_THAT(test::slurp(rig.folder() / "daemon.log"),
+              HasSubstr("\nberthd: no GPUs: no NVIDIA driver: libnvidia-ml.so.1: "));
   const Json body = {{"command", {"true"}}, {"directory", "/"}, {"environment", Json::array()}};
   const auto refused = rig.request("POST", "/v1/jobs", body);
   EXPECT_EQ(refused.status, 422);

@@ -32,8 +32,11 @@ void expect_refused(const std::vector<std::string>& flags, int code, const std::
 }
 
 TEST(ErrorsStart, AFlagThatIsNoneIsNamed) {
-  expect_refused({"--frob"}, kBadUsage,
-                 "The following argument was not expected: --frob; see berthd --help\n");
+  expect_refused({"--frob"}, kBadUsage, "--frob: no such option; see berthd --help\n");
+  expect_refused({"--port", "80"}, kBadUsage, "--port: no such option; see berthd --help\n");
+  expect_refused({"start"}, kBadUsage,
+                 "start: berthd takes no words, and serves once it is started; see berthd "
+                 "--help\n");
   expect_refused({"--policy"}, kBadUsage, "--policy: 1 required TEXT missing; see berthd --help\n");
   expect_refused({"--policy", "luck"}, kBadUsage,
                  "policy 'luck' is unknown; valid names: headroom, turns, fifo, fifo-skip, ");

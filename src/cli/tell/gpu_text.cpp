@@ -203,7 +203,7 @@ std::string gpu_totals(const Json& answer) {
 std::string gpu_page(const Json& answer, const Look& look) {
   std::string text;
   const Json& gpus = part_of(answer, "gpus");
-  if (!gpus.is_array() || gpus.empty()) return "no GPUs\n";
+  if (!gpus.is_array() || gpus.empty()) return "no GPUs; berth doctor says why\n";
   for (const Json& gpu : gpus) text += gpu_lines(gpu, look);
   return folded(text, look);
 }

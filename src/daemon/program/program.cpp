@@ -359,6 +359,10 @@ Expected<void> serve(Options options, const ReadOptions& read, const Program& pr
   std::fprintf(stderr, "%s: %zu %s, policy %s, state %s, listening at %s\n", program.name.c_str(),
                gpus, gpus == 1 ? "GPU" : "GPUs", (*daemon)->options().rules.policy.c_str(),
                options.state.c_str(), options.socket.c_str());
+  if (const std::string& why = (*daemon)->machine().no_driver; gpus == 0 && !why.empty()) {
+    std::fprintf(stderr, "%s: no GPUs: %s; jobs without GPUs run\n", program.name.c_str(),
+                 why.c_str());
+  }
   notify("READY=1");
   const auto ran = (*daemon)->run();
   notify("STOPPING=1");
@@ -366,6 +370,16 @@ Expected<void> serve(Options options, const ReadOptions& read, const Program& pr
   signals.are_for(nullptr);
   if (!(*daemon)->leave_driver()) ::_exit(exit_code_of(ran));
   return ran;
+}
+
+/// `start: berthd takes no words, ...`, `--frob: no such option`.
+std::string unexpected_text(const CLI::App& app, const std::string& name) {
+  const auto left = app.remaining();
+  const auto is_option = [](const std::string& word) { return word.starts_with('-'); };
+  const auto option = std::ranges::find_if(left, is_option);
+  if (option != left.end()) return *option + ": no such option";
+  return (left.empty() ? "" : left.front() + ": ") + name +
+         " takes no words, and serves once it is started";
 }
 
 }  // namespace
@@ -384,7 +398,9 @@ int run_program(int argc, char** argv, const Program& program) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // asked for help
-    std::fprintf(stderr, "%s: %s; see %s --help\n", program.name.c_str(), error.what(),
+    const bool is_extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+    const std::string why = is_extra ? unexpected_text(app, program.name) : error.what();
+    std::fprintf(stderr, "%s: %s; see %s --help\n", program.name.c_str(), why.c_str(),
                  program.name.c_str());
     return kBadUsage;
   }
