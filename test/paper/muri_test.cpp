@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "paper/rows.hpp"
-#include "policy/whole/muri_rule.hpp"
+#include "paper/muri_rule.hpp"
 #include "sim/share/stages.hpp"
 
 namespace berth::test {
