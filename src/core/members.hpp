@@ -135,11 +135,29 @@ inline auto members(GpuUse& v) {
   return std::tie(v.charged, v.foreign, v.used, v.milli, v.tenants, v.alone, v.utilisation,
                   v.healthy, v.reachable);
 }
-inline auto members(Meeting& v) { return std::tie(v.with, v.together); }
-inline auto members(PairRate& v) { return std::tie(v.ppm, v.times); }
-inline auto members(Lesson& v) { return std::tie(v.alone, v.times, v.latest, v.beside); }
+inline auto members(Advance& v) { return std::tie(v.done, v.time); }
+inline auto members(Meeting& v, codec::Before<8>) { return std::tie(v.with, v.together); }
+inline auto members(Meeting& v) {
+  return std::tuple_cat(members(v, codec::Before<8>()), std::tie(v.advance, v.last, v.is_told));
+}
+inline auto members(Stint& v) { return std::tie(v.since, v.reported, v.done, v.alone, v.busy); }
+inline auto members(PairRate& v, codec::Before<8>) { return std::tie(v.ppm, v.times); }
+inline auto members(PairRate& v) {
+  return std::tuple_cat(members(v, codec::Before<8>()), std::tie(v.spread, v.last));
+}
+inline auto members(Lesson& v, codec::Before<8>) {
+  return std::tie(v.alone, v.times, v.latest, v.beside);
+}
+inline auto members(Lesson& v) {
+  return std::tuple_cat(members(v, codec::Before<8>()), std::tie(v.spread, v.busy, v.last));
+}
 inline auto members(Identity& v) { return std::tie(v.job, v.what); }
-inline auto members(CompanyRecord& v) { return std::tie(v.jobs, v.meetings, v.lessons, v.learned); }
+inline auto members(CompanyRecord& v, codec::Before<8>) {
+  return std::tie(v.jobs, v.meetings, v.lessons, v.learned);
+}
+inline auto members(CompanyRecord& v) {
+  return std::tuple_cat(members(v, codec::Before<8>()), std::tie(v.stints, v.by_duty));
+}
 inline auto members(Hold& v) { return std::tie(v.job, v.ask, v.placement, v.from, v.promised); }
 
 // Inputs.

@@ -73,15 +73,25 @@ Rate ClusterView::speed(const JobView& job, const Where& where) const {
     rate = rate * table.on_type(spec.model, asked, type).value_or(kFullSpeed);
   }
   for (const JobId id : where.beside) {
-    const Job* const other = find(id);
-    if (id == job.id() || other == nullptr) continue;
-    const std::string& type = cluster().type_names()[where.type];
-    const auto known =
-        table.beside(spec.model, asked, Speeds::neighbour_on(other->spec.model, type));
-    const Fingerprint what = company().of(job.id());
-    rate = rate * known.value_or(Rate(company().rate_ppm(what, company().of(id))));
+    if (id != job.id()) rate = rate * speed_beside(job, id, where.type);
   }
   return rate;
+}
+
+Rate ClusterView::speed_beside(const JobView& job, JobId id, std::uint8_t type) const {
+  const Job* const other = find(id);
+  if (other == nullptr) return kFullSpeed;
+  const std::string& name = cluster().type_names()[type];
+  const auto known = state_->speeds.beside(job.spec().model, job.spec().request.gpu.count.raw(),
+                                           Speeds::neighbour_on(other->spec.model, name));
+  if (known) return *known;
+  return Rate(company().rate_ppm(company().of(job.id()), company().of(id)));
+}
+
+std::optional<Rate> ClusterView::mean_beside(const JobView& job) const {
+  if (const auto known = state_->speeds.mean_beside(job.spec().model)) return known;
+  const auto learned = company().mean_ppm(company().of(job.id()));
+  return learned ? std::optional(Rate(*learned)) : std::nullopt;
 }
 
 Rate ClusterView::speed(const JobView& job, const Placement& placement) const {

@@ -179,6 +179,13 @@ class ClusterView {
   /// The same for a placement, beside its present tenants: the speed on its slowest GPU.
   Rate speed(const JobView& job, const Placement& placement) const;
 
+  /// Beside that job on this type of GPU, against alone: by the table; else as learned of their
+  /// programs, or of programs as busy; full speed if neither is known.
+  Rate speed_beside(const JobView& job, JobId other, std::uint8_t type) const;
+  /// The mean beside all neighbours of which the table has figures; else as learned; nothing if
+  /// neither is known.
+  std::optional<Rate> mean_beside(const JobView& job) const;
+
   /// The answer to the question of this number, in the pass of the step that brought it; else null.
   const Answer* answer_to(std::uint64_t number) const {
     return state_->answer && state_->answer->number == number ? &*state_->answer : nullptr;

@@ -183,6 +183,7 @@ void Engine::take_berth(Job& job) {
   set_state(job, JobState::Starting);
   if (job.first_start == kNever) job.first_start = now_;
   insert_ascending(state_.running, job.id);
+  for (const JobId id : neighbours_of(job)) pass_company(state_.jobs.at(id), now_);
   for (const Share& share : job.grant.shares) {
     insert_ascending(state_.tenants[share.gpu.value()], job.id);
   }
@@ -198,28 +199,57 @@ void Engine::reject(Job& job, const std::string& why) {
   state_.jobs.erase(job.id);
 }
 
-/// Whose grant ends was beside those still there since the later of the two began. Each pair is
-/// counted once: when the first of them leaves.
-void Engine::note_company(const Job& job) {
-  Company& company = state_.company;
+/// The other tenants of the GPUs of its grant, ascending.
+std::vector<JobId> Engine::neighbours_of(const Job& job) const {
   std::vector<JobId> others;
   for (const Share& share : job.grant.shares) {
     const auto& tenants = state_.tenants[share.gpu.value()];
-    if (tenants.size() > 1) std::ranges::copy(tenants, std::back_inserter(others));
+    std::ranges::copy_if(tenants, std::back_inserter(others),
+                         [&](JobId id) { return id != job.id; });
   }
   std::ranges::sort(others);
   others.erase(std::ranges::unique(others).begin(), others.end());
-  for (const JobId id : others) {
-    if (id == job.id) continue;
-    const Job& other = state_.jobs.at(id);
-    const Instant from = std::max(job.since, other.since);
-    const Instant to = std::min(job.ended.value_or(now_), other.ended.value_or(now_));
-    if (to > from) company.met(job.id, id, to - from);
+  return others;
+}
+
+/// Its one neighbour; 0 of several.
+std::optional<JobId> Engine::beside_of(const Job& job) const {
+  const std::vector<JobId> others = neighbours_of(job);
+  if (others.empty()) return std::nullopt;
+  return others.size() == 1 ? others.front() : JobId(0);
+}
+
+/// The neighbours that this job has had up to `at` are about to change.
+void Engine::pass_company(const Job& job, Instant at) {
+  Company& company = state_.company;
+  const Instant until = std::min(at, job.ended.value_or(at));
+  const auto beside = beside_of(job);
+  if (!beside) {
+    std::int16_t busy = kUnknownUtilisation;
+    for (const Share& share : job.grant.shares) {
+      busy = std::max(busy, state_.ledger.use().gpu(share.gpu).utilisation);
+    }
+    company.saw_alone(job.id, busy, job.since, until);
   }
-  if (job.ending && job.outcome == Outcome::Done) {
-    company.learn(job.id, job.ended.value_or(now_) - job.since);
+  company.pass(job.id, beside, job.since, until);
+}
+
+/// Its berth ends. A run shows how long its program takes if it was there from its beginning to its
+/// end, on as many GPUs as asked for, and repeated nothing.
+void Engine::note_company(const Job& job) {
+  Company& company = state_.company;
+  const Instant at = job.ended.value_or(now_);
+  for (const JobId id : neighbours_of(job)) pass_company(state_.jobs.at(id), at);
+  pass_company(job, at);
+  company.leave(job.id);
+  const bool is_usual = std::ssize(job.grant.shares) == job.spec.request.gpu.count.raw() &&
+                        !is_adopted(job.spec) &&
+                        (!saves_itself(job) || job.ran_before == Duration::zero());
+  if (job.ending && job.outcome == Outcome::Done && is_usual) {
+    company.learn(job.id, run_of(job, now_));
   }
-  company.part(job.id);
+  const bool goes_on = !job.ending && job.after_stop != JobState::Queued;
+  if (!goes_on) company.part(job.id);
 }
 
 /// The user is not charged for the time between the end of a process and its discovery: the user's

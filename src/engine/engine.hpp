@@ -265,6 +265,9 @@ class Engine {
   Worth worth_of(GpuId gpu, Bytes charge) const;
   /// What a grant is of what its user holds.
   void count(Account& account, const Grant& grant, int sign) const;
+  std::optional<JobId> beside_of(const Job& job) const;
+  std::vector<JobId> neighbours_of(const Job& job) const;
+  void pass_company(const Job& job, Instant at);
   void note_company(const Job& job);
   void note_history(const Job& job);
   void note_end(Job& job, Instant at);

@@ -130,6 +130,13 @@ std::string gpus_text(const std::vector<const Crowd*>& crowds, const Cluster& cl
   return (text.starts_with("GPU ") ? "GPUs " + text.substr(4) : text) + " are ";
 }
 
+/// As 0.70.
+std::string hundredths_text(std::int64_t ppm) {
+  const std::int64_t hundredths = (ppm + 5'000) / 10'000;
+  const std::string rest = std::to_string(hundredths % 100);
+  return std::to_string(hundredths / 100) + (rest.size() < 2 ? ".0" : ".") + rest;
+}
+
 std::string busy_text(const Explanation& found, const Cluster& cluster) {
   constexpr std::size_t kMostBusy = 3;
   std::vector<const Crowd*> busy;
@@ -142,6 +149,29 @@ std::string busy_text(const Explanation& found, const Cluster& cluster) {
     return std::to_string(busy.size()) + " GPUs with room are over " + limit + " busy";
   }
   return gpus_text(busy, cluster) + percents_text(busy) + " busy (limit " + limit + ")";
+}
+
+/// Of the tenant beside which it, or which beside it, is known to run slowest: `beside job 5 on GPU
+/// 0 it would run at 0.70 of its speed alone (limit 0.75)`.
+std::string slow_text(const Explanation& found, const ClusterView& view) {
+  const Company& company = view.company();
+  const Fingerprint what = company.of(found.job);
+  const std::string name = gpu_name(view.cluster(), found.gate.gpu);
+  std::int64_t least = found.gate.percent * 10'000LL;
+  std::string text = "on " + name + " it, or a job there, would run at less than " +
+                     std::to_string(found.gate.percent) + " % of full speed";
+  const auto note = [&](std::int64_t ppm, const std::string& who) {
+    if (ppm >= least) return;
+    least = ppm;
+    text = who + " would run at " + hundredths_text(ppm) + " of its speed alone (limit " +
+           hundredths_text(found.gate.percent * 10'000LL) + ")";
+  };
+  for (const JobId id : view.tenants_of(found.gate.gpu)) {
+    const std::string other = list_of({id}, view);
+    note(company.rate_ppm(what, company.of(id)), "beside " + other + " on " + name + " it");
+    note(company.rate_ppm(company.of(id), what), other + " on " + name + " beside it");
+  }
+  return text;
 }
 
 /// `; it goes on on A100 alone, where it was suspended`; "" for one that may go on anywhere.
@@ -225,15 +255,13 @@ std::string needs_text(const Request& request) {
 
 std::string gate_text(const Explanation& found, const ClusterView& view) {
   const std::string name = gpu_name(view.cluster(), found.gate.gpu);
-  const std::string bound = std::to_string(found.gate.percent) + " %";
   switch (found.gate.what) {
     case GateWord::What::Busy:
       return busy_text(found, view.cluster());
     case GateWord::What::Settling:
       return "a job began on " + name + " less than a minute ago";
     case GateWord::What::Slow:
-      return "on " + name + " it, or a job there, would run at less than " + bound +
-             " of full speed";
+      return slow_text(found, view);
     case GateWord::What::Spread:
       return "the GPUs with room are far apart";
     case GateWord::What::Service:
@@ -326,7 +354,7 @@ Explanation explain(const ClusterView& view, JobId id, const std::optional<Refus
                     std::size_t most) {
   const JobView job = view.job(id);
   const Ask ask = decided ? decided->ask : ask_of(job);
-  Explanation found;
+  Explanation found{.job = id};
   const std::size_t nodes = view.cluster().nodes().size();
   std::vector<std::int64_t> usable_on(nodes);
   std::vector<std::int64_t> fitting_on(nodes);

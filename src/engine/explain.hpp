@@ -37,6 +37,7 @@ struct Crowd {
 };
 
 struct Explanation {
+  JobId job;
   Why why = Why::Fits;  ///< Fits: a place is there, and the policy does not say what is missing.
   Instant until =
       kNever;  ///< It has no place before then if nothing else changes; kNever: unknown.

@@ -311,14 +311,31 @@ Fault history_fault(const Frame& frame) {
   return PastRuns::is_sane(frame.past_runs) ? Fault() : "the past runs";
 }
 
+bool is_sane(const PairRate& rate) {
+  return rate.ppm >= 0 && rate.ppm <= 1'000'000 && rate.times >= 0 && rate.times <= kMostCount &&
+         rate.spread >= 0 && rate.spread <= 1'000'000;
+}
+
+bool is_busy_share(std::int16_t percent) { return percent >= kUnknownBusy && percent <= 100; }
+
 bool is_sane(const Lesson& lesson) {
-  const auto is_rate = [](const auto& pair) {
-    const PairRate& rate = pair.second;
-    return rate.ppm >= 0 && rate.ppm <= 1'000'000 && rate.times >= 0 && rate.times <= kMostCount;
-  };
-  return is_age(lesson.alone) && lesson.times >= 0 && lesson.times <= kMostCount &&
+  return is_age(lesson.alone) && is_age(lesson.spread) && is_busy_share(lesson.busy) &&
+         lesson.times >= 0 && lesson.times <= kMostCount &&
          lesson.beside.size() <= Company::kMostBeside &&
-         std::ranges::all_of(lesson.beside, is_rate);
+         std::ranges::all_of(lesson.beside, [](const auto& pair) { return is_sane(pair.second); });
+}
+
+bool is_sane(const Advance& advance) { return advance.done >= 0 && is_age(advance.time); }
+
+bool is_sane(const Meeting& meeting) {
+  return is_age(meeting.together) && is_sane(meeting.advance);
+}
+
+bool is_sane(const Stint& stint, Instant now) {
+  const bool is_told =
+      stint.reported == kNever || (is_time(stint.reported) && stint.reported <= now);
+  return is_time(stint.since) && stint.since <= now && is_told && stint.done >= 0 &&
+         is_sane(stint.alone) && is_busy_share(stint.busy);
 }
 
 /// Requires: the jobs are checked, and ascend.
@@ -333,9 +350,15 @@ Fault company_fault(const Frame& frame) {
     last = one.job;
   }
   for (const auto& [job, meetings] : company.meetings) {
-    const auto is_short = [](const Meeting& meeting) { return is_age(meeting.together); };
-    if (!is_known(job) || !std::ranges::all_of(meetings, is_short)) return "a job's company";
+    const auto is_good = [](const Meeting& meeting) { return is_sane(meeting); };
+    if (!is_known(job) || !std::ranges::all_of(meetings, is_good)) return "a job's company";
     if (meetings.size() > Company::kMostMeetings) return "a job's company";
+  }
+  for (const auto& [job, stint] : company.stints) {
+    if (!is_known(job) || !is_sane(stint, frame.now)) return "a job's neighbours";
+  }
+  for (const auto& [duty, rate] : company.by_duty) {
+    if (std::max(duty.first, duty.second) > kMostDuty || !is_sane(rate)) return "a speed by duty";
   }
   if (company.lessons.size() > Company::kMostLessons) return "the number of lessons";
   for (const auto& [what, lesson] : company.lessons) {
@@ -400,6 +423,7 @@ std::vector<PutAside> put_bad_jobs_aside(Frame& frame) {
   std::erase_if(frame.holds, [&](const Hold& hold) { return is_gone(hold.job); });
   std::erase_if(frame.company.jobs, [&](const Identity& one) { return is_gone(one.job); });
   std::erase_if(frame.company.meetings, [&](const auto& one) { return is_gone(one.first); });
+  std::erase_if(frame.company.stints, [&](const auto& one) { return is_gone(one.first); });
   return aside;
 }
 
@@ -437,6 +461,7 @@ void set_back(Frame& frame, Instant to) {
   }
   for (auto& [user, account] : frame.accounts) past(account.as_of);
   for (Ended& ended : frame.ended) past(ended.at);
+  for (auto& [job, stint] : frame.company.stints) past(stint.since), ahead(stint.reported);
   ReservationBits taken = 0;
   for (const auto& [id, reservation] : frame.calendar) taken |= bit_of(id);
   std::erase_if(frame.past_terms.calendar, [&](const auto& entry) {

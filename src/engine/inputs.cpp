@@ -394,6 +394,9 @@ void Engine::on(const Reported& reported) {
   if (job == nullptr) return;
   if (reported.key == "done") {
     job->progress.done = reported.value;
+    if (is_running(job->state)) {
+      state_.company.report(job->id, beside_of(*job), reported.value, now_);
+    }
   } else if (reported.key == "total") {
     job->progress.total = reported.value;
   } else if (!note_metric(*job, reported)) {

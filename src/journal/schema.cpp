@@ -115,7 +115,7 @@ static_assert(kApplicationId == 1651668072);
 constexpr char kNewLayout[] = "";  // which an older berth does not read
 
 constexpr std::array kSteps = {kVersion1,  kNewLayout, kNewLayout, kNewLayout,
-                               kNewLayout, kNewLayout, kNewLayout};
+                               kNewLayout, kNewLayout, kNewLayout, kNewLayout};
 static_assert(kSteps.size() == kSchema);
 
 Expected<std::int64_t> version_of(const Connection& db) {

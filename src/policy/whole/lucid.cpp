@@ -31,7 +31,8 @@ constexpr About kLucidPacking{
     .title = "Lucid: the least GPU time first, in pairs on GPUs where neither feels the other.",
     .rule =
         "Jobs in order of key = estimate x GPUs. The label of a job is 0 if its model runs at 95 % "
-        "of its speed alone or more, on average over the neighbours beside which it was measured, "
+        "of its speed alone or more, on average over the neighbours beside which it was measured "
+        "(without a table of pairs: over those beside which its program's speed was learned), "
         "1 from 85 % on, else 2. A job of up to a node's GPUs goes on those of the first running "
         "job, in order of start, that shares with nobody and has as many, if their memory is more "
         "than both need, both labels make up 2 at most, and its key is at most twice the other's. "
@@ -40,13 +41,15 @@ constexpr About kLucidPacking{
         "packed, and a job without a place blocks all behind it. No job is preempted.",
     .reads =
         "Estimate or time limit, GPUs asked for, GPU memory, speeds of models beside each other "
-        "(`--speeds`), arrivals.",
+        "(`--speeds`, else as learned), arrivals.",
     .source = "Lucid (Hu et al., ASPLOS 2023), simulator 63685a3.",
     .differs =
         "There jobs first run for 200 s on nodes of a profiler, which measures memory and "
-        "labels; here jobs state their memory, and the table of pairs is known. Labels there are "
-        "made by hand, and arrivals are forecast by a model; here those of the last fifty "
-        "minutes count. There a job that joined another which leaves first never recovers its "
+        "labels; here jobs state their memory, and speeds of pairs are a table's, or learned from "
+        "runs that shared a GPU under another policy: without any, this one packs nothing. Labels "
+        "there are made by hand, and arrivals are forecast by a model; here those of the last "
+        "fifty minutes count. There a job that joined another which leaves first never recovers "
+        "its "
         "speed, a slip. Admission has its guard band, and a job without a memory shares with "
         "nobody. A job without estimate and limit goes last.",
     .cost =
@@ -119,7 +122,7 @@ class LucidPacking final : public Policy {
   static LucidJob for_rule(const JobView& job, const ClusterView& view) {
     return {.gpus = job.gpus().raw(),
             .memory = job.request().gpu.vram,
-            .label = lucid_label(view.speeds().mean_beside(job.spec().model)),
+            .label = lucid_label(view.mean_beside(job)),
             .key = lucid_key(job.estimate(), job.gpus().raw())};
   }
 

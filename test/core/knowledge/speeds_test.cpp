@@ -87,11 +87,17 @@ TEST_F(Speed, BesideOthersIsThePairsFigureElseWhatWasLearned) {
     state_.company.identify(alone, Fingerprint(1));
     state_.company.learn(alone, seconds(100));
     state_.company.identify(together, Fingerprint(1));
-    state_.company.met(together, unknown, seconds(200));
+    state_.company.pass(together, unknown, Instant(), Instant(seconds(200)));
     state_.company.learn(together, seconds(200));
     state_.company.part(together);
   }
   EXPECT_EQ(speed(id, {.gpus = 2, .beside = {unknown}}), Rate(500'000));
+  EXPECT_EQ(view().speed_beside(view().job(id), unknown, 0), Rate(500'000));
+  EXPECT_EQ(view().mean_beside(view().job(id)), Rate(425'000)) << "the table's, where it has any";
+  const JobId other = add("other");
+  EXPECT_EQ(view().mean_beside(view().job(other)), std::nullopt);
+  state_.company.identify(other, Fingerprint(1));
+  EXPECT_EQ(view().mean_beside(view().job(other)), Rate(500'000));
 }
 
 TEST_F(Speed, OfAPlacementIsThatOfItsSlowestGpu) {
