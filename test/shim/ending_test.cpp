@@ -57,7 +57,7 @@ TEST(Leftovers, ThatEndWithTheJobByThemselvesMayTidyUp) {
   for (int tries = 0; tries < 20 && !is_tidy; ++tries) {
     Daemon daemon;
     note = daemon
-               .run(daemon.shell("mkfifo held; (read line; sleep 0.05; echo >tidy) <held &\n"
+               .run(daemon.shell("mkfifo held; (read line; sleep 0.5; echo >tidy) <held &\n"
                                  "exec 9>held; exit 0"))
                .note;
     is_tidy = std::filesystem::exists(daemon.folder() / "tidy");

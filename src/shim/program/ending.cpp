@@ -17,7 +17,7 @@ namespace berth::shim {
 namespace {
 
 constexpr std::chrono::milliseconds kLongestGrace = std::chrono::hours(24 * 365);
-constexpr std::chrono::milliseconds kMomentForLeftovers{300};
+constexpr std::chrono::milliseconds kMomentForLeftovers{1000};  ///< On a machine that is busy.
 constexpr std::chrono::milliseconds kGraceForLeftovers = std::chrono::seconds(2);
 constexpr std::chrono::milliseconds kLongestHang = std::chrono::seconds(30);
 constexpr std::chrono::milliseconds kLongestPause = std::chrono::seconds(1);
