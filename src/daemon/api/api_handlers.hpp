@@ -97,6 +97,7 @@ Reading version(Api& api, const Call& call);
 Reading gpus(Api& api, const Call& call);
 Reading doctor(Api& api, const Call& call);
 Reading usage(Api& api, const Call& call);
+Reading interference(Api& api, const Call& call);
 Reading reload(Api& api, const Call& call);
 Reading drain(Api& api, const Call& call);
 Reading undrain(Api& api, const Call& call);

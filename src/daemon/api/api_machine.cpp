@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/text/words.hpp"
+#include "daemon/answers/interference.hpp"
 #include "daemon/answers/metrics.hpp"
 #include "daemon/answers/queries.hpp"
 #include "daemon/answers/reservations.hpp"
@@ -176,6 +177,16 @@ Reading usage(Api& api, const Call& call) {
                         {"until", micros(api.daemon.now()) / 1'000'000},
                         {"groups", sums->take(name_of)}});
     });
+  };
+}
+
+Reading interference(Api& api, const Call& call) {
+  return [&api, exchange = call.exchange] {
+    const auto rows = std::make_shared<InterferenceRows>(
+        api.daemon.keeper(), api.viewer(exchange),
+        [&api](UserId user) { return api.names.of(user.value()); });
+    const auto advance = [&api, rows] { return rows->advance(api.has_time()); };
+    api.in_slices(exchange, advance, [exchange, rows] { answer(exchange, rows->take()); });
   };
 }
 

@@ -23,6 +23,7 @@ constexpr auto kRoutes = std::to_array<Route>({
     {"GET", "/v1/gpus", kAnyone, Part::Slice, handlers::gpus},
     {"GET", "/v1/doctor", kAnyone, Part::Slice, handlers::doctor},
     {"GET", "/v1/usage", kAnyone, Part::Slice, handlers::usage},
+    {"GET", "/v1/interference", kAnyone, Part::Slice, handlers::interference},
     {"POST", "/v1/reload", kAdmin, Part::Request, handlers::reload},
 
     {"POST", "/v1/drain", kOperator, Part::Request, handlers::drain},
