@@ -88,7 +88,7 @@ std::string option_list(const CLI::App& app, const std::string& group) {
 }
 
 /// Those without a group of their own come first; they have no heading.
-std::string options_of(const CLI::App& app) {
+std::string option_section(const CLI::App& app) {
   constexpr std::string_view kNoGroup = "Options";
   std::string lists = option_list(app, std::string(kNoGroup));
   for (const std::string& group : app.get_groups()) {
@@ -180,10 +180,10 @@ std::string manual_page(const CLI::App& verb, const ManualText& text) {
   if (below.empty()) page += synopsis(verb, name);
   for (const CLI::App* const one : below) page += synopsis(*one, name + " " + one->get_name());
   page += ".Sh DESCRIPTION\n" + mdoc_paragraphs(text.description);
-  page += ".Sh OPTIONS\n" + options_of(verb);
+  page += ".Sh OPTIONS\n" + option_section(verb);
   for (const CLI::App* const one : below) {
     page += ".Ss " + argument(name + " " + one->get_name()) + "\n" + roff(one->get_description()) +
-            "\n" + options_of(*one);
+            "\n" + option_section(*one);
   }
   page += ".Pp\n.Fl \\-help\nprints all of this in short.\n";
   page += ".Sh EXIT STATUS\n" +

@@ -168,6 +168,18 @@ const std::vector<ManualText>& texts() {
         {"berth usage --by month-user --since 2026-01-01 --csv", "A year, for a report"}},
        "",
        "berth-history(1)"},
+      {"interference",
+       "Lists how fast programs run beside each other on one GPU, against their speed alone, as "
+       "berthd learned it: from the progress that jobs report beside a neighbour and alone, else "
+       "from run times. A program is called as its latest run was. SPEED is of the program, beside "
+       "the other; the other way is another line. +- is how far runs differ from it. NOTE says "
+       "where runs are too few for the scheduler to read the line.\n\n"
+       "Below are the speeds that count for pairs that were never seen: by the share of time in "
+       "which each program alone keeps its GPU busy.",
+       {{"berth interference", "What is known of whom beside whom"},
+        {"berth interference --json", "The same for a program"}},
+       "",
+       "berth-gpus(1), berth-why(1)"},
       {"wait",
        "Waits until the jobs end, and prints a line for each; of an array a line for each task "
        "that does not end well, and one for all. A restart of berthd is waited out.\n\n"

@@ -57,6 +57,7 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"top", plain<add_top>, kSeeing},
     {"history", plain<add_history>, kSeeing},
     {"usage", plain<add_usage>, kSeeing},
+    {"interference", plain<add_interference>, kSeeing},
     {"wait", plain<add_wait>, kChanging},
     {"cancel", plain<add_cancel>, kChanging},
     {"hold", plain<add_hold>, kChanging},

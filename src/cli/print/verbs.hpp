@@ -56,6 +56,7 @@ void add_doctor(CLI::App& app, Action& chosen);
 void add_completion(CLI::App& app, Action& chosen);
 void add_history(CLI::App& app, Action& chosen);
 void add_usage(CLI::App& app, Action& chosen);
+void add_interference(CLI::App& app, Action& chosen);
 void add_top(CLI::App& app, Action& chosen);
 void add_compat(CLI::App& app, Action& chosen, const TypedLine& line);
 void add_mcp(CLI::App& app, Action& chosen);
