@@ -1,5 +1,6 @@
 #include "http/connection.hpp"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -314,13 +315,17 @@ Connection::Step Connection::wait_writable() {
 }
 
 /// A peer that closed only its own direction still waits for the answer; one that closed both gives
-/// a hang-up, which is what this waits for. It leaves alone what the peer has sent meanwhile.
+/// a hang-up, which is what this waits for. It leaves alone what the peer has sent meanwhile. The
+/// reactor may tell a connection of the hang-up of another that has just gone, so it is looked at.
 Connection::Step Connection::watch() {
   if (std::exchange(is_watching_, true)) return Step::Wait;
   socket_.async_wait(Ready::wait_error, [self = shared_from_this()](const auto& error) {
     self->is_watching_ = false;
     const bool is_reading = self->phase_ == Phase::Reading || self->phase_ == Phase::Draining;
-    if (!error && !is_reading) self->close();  // reading finds the end by itself
+    if (error || is_reading) return;  // reading finds the end by itself
+    pollfd peer{.fd = self->socket_.native_handle(), .events = 0, .revents = 0};
+    if (poll(&peer, 1, 0) > 0) return self->close();
+    self->watch();
   });
   return Step::Wait;
 }
