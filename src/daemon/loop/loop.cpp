@@ -1,5 +1,7 @@
 #include "daemon/loop/loop.hpp"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <ctime>
 #include <mutex>
@@ -149,6 +151,10 @@ struct Loop::Watch::State : std::enable_shared_from_this<State> {
     stream.async_wait(asio::posix::stream_descriptor::wait_read,
                       [self = shared_from_this()](const boost::system::error_code& error) {
                         if (error || self->over) return;
+                        // The reactor may tell of what became ready before in its place.
+                        pollfd one{
+                            .fd = self->stream.native_handle(), .events = POLLIN, .revents = 0};
+                        if (poll(&one, 1, 0) == 0) return self->wait();
                         self->loop.begin_turn();
                         self->readable();
                         if (!self->over) self->wait();
