@@ -21,7 +21,8 @@ class SlurmQueries : public testing::Test {
     const std::string commands = (test::source_dir() / "clients/slurm/bin").string();
     const std::string programs = test::program("berth").parent_path().string();
     const std::string script = rig_.folder().write(
-        "script", "export BERTH_SOCKET=" + rig_.socket() + " PYTHONPYCACHEPREFIX=" + programs +
+        "script", "export BERTH_SOCKET=" + rig_.socket() +
+                      "; unset PYTHONDONTWRITEBYTECODE; export PYTHONPYCACHEPREFIX=" + programs +
                       "/../pycache XDG_STATE_HOME=" + rig_.folder().path().string() + " PATH=" +
                       commands + ":" + programs + ":$PATH\n" + "unset SLURM_JOB_ID\ncd " +
                       rig_.folder().path().string() + "\n" + line + "\n");

@@ -23,7 +23,8 @@ class SbatchOfSlurm : public testing::Test {
     const std::string programs = test::program("berth").parent_path().string();
     const std::string folder = rig_.folder().path().string();
     const std::string script = rig_.folder().write(
-        "script", "export BERTH_SOCKET=" + rig_.socket() + " PYTHONPYCACHEPREFIX=" + programs +
+        "script", "export BERTH_SOCKET=" + rig_.socket() +
+                      "; unset PYTHONDONTWRITEBYTECODE; export PYTHONPYCACHEPREFIX=" + programs +
                       "/../pycache XDG_STATE_HOME=" + folder + " PATH=" + commands + ":" +
                       programs + ":$PATH\nunset SLURM_JOB_ID\ncd " + folder + "\n" + line + "\n");
     return test::run_program("/bin/bash", {script});
