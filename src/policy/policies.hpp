@@ -102,6 +102,8 @@ extern const About kGandiva;
 
 std::unique_ptr<Policy> afs(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kAfs;
+std::unique_ptr<Policy> afs_p(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kAfsP;
 std::unique_ptr<Policy> optimus(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kOptimus;
 std::unique_ptr<Policy> max_min_gpus(const Keys&, std::unique_ptr<Placer>, const Knobs&);

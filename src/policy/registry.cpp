@@ -33,6 +33,7 @@ constexpr auto kPolicies = std::to_array<PolicyEntry>({
     {"carma", kCarma, carma, "carma"},
     {"gandiva", kGandiva, gandiva},
     {"afs", kAfs, afs},
+    {"afs-p", kAfsP, afs_p},
     {"optimus", kOptimus, optimus},
     {"max-min-gpus", kMaxMinGpus, max_min_gpus},
     {"lucid", kLucidPacking, lucid_packing, "lucid"},

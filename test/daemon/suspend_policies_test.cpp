@@ -36,6 +36,7 @@ const std::map<std::string_view, std::string>& turns() {
       {"gittins-learned", ":quantum=1s"},
       {"gandiva", ":quantum=1s"},
       {"afs", ""},
+      {"afs-p", ":turn=1s"},
       {"max-min", ":round=1s"},
       {"gandiva-fair", ":round=1s"},
       {"astraea", ":lease=1s:period=1s"},

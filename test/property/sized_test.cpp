@@ -65,7 +65,8 @@ TEST_P(EverySize, OnlyJobsThatSaveThemselvesChangeTheirNumber) {
 
 INSTANTIATE_TEST_SUITE_P(Policies, EverySize,
                          testing::Values("afs", "optimus", "max-min-gpus", "edf", "elasticflow",
-                                         "edf:apart=5m", "elasticflow:apart=5m:slot=1m"),
+                                         "afs-p", "afs-p:turn=5m", "edf:apart=5m",
+                                         "elasticflow:apart=5m:slot=1m"),
                          policy_test_name);
 
 }  // namespace

@@ -48,7 +48,7 @@ void edf_sizes(std::span<SizedJob> jobs, std::int64_t gpus) {
 }
 
 std::unique_ptr<Policy> edf(const Keys& keys, std::unique_ptr<Placer> placer, const Knobs&) {
-  const auto plan = [](std::span<SizedJob> jobs, std::int64_t gpus, Instant) {
+  const auto plan = [](std::span<SizedJob> jobs, std::int64_t gpus, Instant, Rng) {
     edf_sizes(jobs, gpus);
     return kNever;
   };

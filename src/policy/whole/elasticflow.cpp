@@ -169,7 +169,7 @@ std::vector<PlannedJob> elasticflow_plans(std::span<SizedJob> jobs, FreeGpus fre
 std::unique_ptr<Policy> elasticflow(const Keys& keys, std::unique_ptr<Placer> placer,
                                     const Knobs&) {
   const auto plan = [slot = keys.time("slot")](std::span<SizedJob> jobs, std::int64_t gpus,
-                                               Instant now) {
+                                               Instant now, Rng) {
     Instant again = kNever;
     for (const PlannedJob& one : elasticflow_plans(jobs, FreeGpus(now, slot, gpus))) {
       const auto next = one.plan.gpus.upper_bound(now);

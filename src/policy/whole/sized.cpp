@@ -44,16 +44,24 @@ struct SizedMemory {
 };
 inline auto members(SizedMemory& v) { return std::tie(v.jobs, v.sized, v.gpus, v.sizings); }
 
+/// What a plan set of a job.
+struct SetByPlan {
+  Promise promise = Promise::Open;
+  JobTurns turns;
+};
+inline auto members(SetByPlan& v) { return std::tie(v.promise, v.turns); }
+
 /// What a policy by a plan remembers besides.
 struct SizePlanMemory {
   Snapshot sized;
   Instant asked = kNever;
   Instant again = kNever;
-  std::map<JobId, Promise> promises;
+  std::map<JobId, SetByPlan> set;
 };
-inline auto members(SizePlanMemory& v) { return std::tie(v.sized, v.asked, v.again, v.promises); }
+inline auto members(SizePlanMemory& v) { return std::tie(v.sized, v.asked, v.again, v.set); }
 
 constexpr Duration kMostWork(std::int64_t{1} << 60);
+constexpr std::int64_t kMostTurns = std::int64_t{1} << 60;
 constexpr GpuCount kMostGpusHeld(std::int64_t{1} << 32);  ///< So that products fit.
 
 bool is_sane(const Sizing& sizing) {
@@ -69,6 +77,13 @@ bool is_sane(const SizedMemory& memory) {
   return memory.gpus >= GpuCount(0) && std::ranges::all_of(memory.sizings, [](const auto& entry) {
            return is_sane(entry.second);
          });
+}
+
+bool is_sane(const SizePlanMemory& memory) {
+  return std::ranges::all_of(memory.set, [](const auto& entry) {
+    const std::int64_t over = entry.second.turns.over;
+    return over >= 0 && over <= kMostTurns;
+  });
 }
 
 /// Speeds by the number of GPUs, which many jobs have in common.
@@ -129,8 +144,8 @@ class SizedPolicy final : public Policy {
     if (known != sizings_.end() && known->second.seat) {
       return waits_its_turn(job, view, What::Freed);
     }
-    const auto promised = promises_.find(job);
-    const bool is_left = promised != promises_.end() && promised->second == Promise::Refused;
+    const auto set = set_.find(job);
+    const bool is_left = set != set_.end() && set->second.promise == Promise::Refused;
     return waits_its_turn(job, view, is_left ? What::Left : What::Ahead);
   }
 
@@ -138,19 +153,19 @@ class SizedPolicy final : public Policy {
     Snapshot sized = saved(
         SizedMemory{.jobs = jobs_.save(), .sized = sized_, .gpus = gpus_, .sizings = sizings_});
     if (!apart_) return sized;
-    return saved(SizePlanMemory{
-        .sized = std::move(sized), .asked = asked_, .again = again_, .promises = promises_});
+    return saved(
+        SizePlanMemory{.sized = std::move(sized), .asked = asked_, .again = again_, .set = set_});
   }
 
   Expected<void> restore(const Snapshot& bytes) override {
     if (!apart_) return restore_sized(bytes);
     SizePlanMemory memory;
-    const auto any = [](const SizePlanMemory&) { return true; };
-    if (auto done = restore_into(memory, bytes, name_, any); !done) return done;
+    const auto sane = [](const SizePlanMemory& read) { return is_sane(read); };
+    if (auto done = restore_into(memory, bytes, name_, sane); !done) return done;
     if (auto done = restore_sized(memory.sized); !done) return done;
     asked_ = memory.asked;
     again_ = memory.again;
-    promises_ = std::move(memory.promises);
+    set_ = std::move(memory.set);
     return {};
   }
 
@@ -173,7 +188,7 @@ class SizedPolicy final : public Policy {
     const std::set<JobId> known(jobs_.ids().begin(), jobs_.ids().end());
     const auto is_gone = [&](const auto& entry) { return !known.contains(entry.first); };
     std::erase_if(sizings_, is_gone);
-    std::erase_if(promises_, is_gone);
+    std::erase_if(set_, is_gone);
     if (std::exchange(unchecked_, false)) {
       for (auto& [id, sizing] : sizings_) {
         if (sizing.seat && !exists(*sizing.seat, view.cluster())) sizing.seat.reset();
@@ -232,8 +247,10 @@ class SizedPolicy final : public Policy {
                    .since = sizing.seat ? sizing.since : kNever,
                    .speeds = curves.of(job),
                    .deadline = job.spec().deadline};
-    if (const auto known = promises_.find(id); known != promises_.end()) {
-      sized.promise = known->second;
+    if (sizing.seat) sized.held = std::ssize(sizing.seat->gpus);
+    if (const auto known = set_.find(id); known != set_.end()) {
+      sized.promise = known->second.promise;
+      sized.turns = known->second.turns;
     }
     const auto number = fixed(job, sizing);
     sized.least = number.value_or(job.request().gpu.least()).raw();
@@ -254,11 +271,12 @@ class SizedPolicy final : public Policy {
       jobs.push_back(for_rule(view, id, curves));
     }
     asked_ = view.now();
-    again_ = plan_(jobs, gpus.raw(), view.now());
+    const auto instant = static_cast<std::uint64_t>(micros(view.now() - kStart));
+    again_ = plan_(jobs, gpus.raw(), view.now(), Rng(view.run_rng().next(), instant));
     std::map<JobId, GpuCount> numbers;
     for (std::size_t i = 0; i < ids.size(); ++i) {
       numbers[ids[i]] = GpuCount(jobs[i].gpus);
-      if (jobs[i].promise != Promise::Open) promises_[ids[i]] = jobs[i].promise;
+      set_[ids[i]] = {.promise = jobs[i].promise, .turns = jobs[i].turns};
     }
     return numbers;
   }
@@ -381,14 +399,14 @@ class SizedPolicy final : public Policy {
   Instant asked_ = kNever;           ///< For a plan.
   Instant again_ = kNever;           ///< As the plan says.
   Instant wake_at_ = kNever;
-  std::map<JobId, Promise> promises_;
+  std::map<JobId, SetByPlan> set_;
 };
 
 }  // namespace
 
 std::unique_ptr<Policy> sized(std::string_view name, SizeRule& rule,
                               std::unique_ptr<Placer> placer) {
-  const auto plan = [&rule](std::span<SizedJob> jobs, std::int64_t gpus, Instant) {
+  const auto plan = [&rule](std::span<SizedJob> jobs, std::int64_t gpus, Instant, Rng) {
     rule(jobs, gpus);
     return kNever;
   };

@@ -13,9 +13,11 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "core/base/rate.hpp"
+#include "core/base/rng.hpp"
 #include "core/base/time.hpp"
 #include "core/base/units.hpp"
 #include "policy/keys.hpp"
@@ -31,6 +33,14 @@ enum class Promise : std::uint8_t {
 };
 constexpr Promise last_of(Promise) { return Promise::Refused; }
 
+/// The times that a job had GPUs, for rules by which jobs take turns.
+struct JobTurns {
+  std::int64_t over = 0;   ///< How many it has had.
+  Instant first = kNever;  ///< When it first had GPUs.
+  Instant until = kNever;  ///< The end of the one that it has.
+};
+inline auto members(JobTurns& v) { return std::tie(v.over, v.first, v.until); }
+
 /// A job with GPUs, as a rule sees it.
 struct SizedJob {
   std::int64_t least = 1;  ///< GPUs; it has none, or from `least` to `most` of them.
@@ -39,7 +49,9 @@ struct SizedJob {
   Instant since = kNever;  ///< When it last got GPUs after it had none; kNever: it has none.
   std::span<const Rate> speeds = {};  ///< On one GPU, two and so on; on more it is the last.
   Instant deadline = kNever;
+  std::int64_t held = 0;            ///< GPUs that it has.
   Promise promise = Promise::Open;  ///< As the rule set it before.
+  JobTurns turns = {};              ///< As the rule set it before.
   std::int64_t gpus = 0;            ///< What the rule gives it; 0 before.
 
   std::int64_t speed(std::int64_t on) const {
@@ -54,9 +66,10 @@ struct SizedJob {
 
 /// Sets `gpus` of each, of so many in all. Jobs are in order of arrival.
 using SizeRule = void(std::span<SizedJob> jobs, std::int64_t gpus);
-/// The same by a plan; it may set `promise` too. Returns: when the plan has other numbers; kNever:
-/// not as long as no job comes or ends.
-using SizePlan = std::function<Instant(std::span<SizedJob> jobs, std::int64_t gpus, Instant now)>;
+/// The same by a plan, with draws for this run and instant; it may set `promise` and `turns` too.
+/// Returns: when the plan has other numbers; kNever: not as long as no job comes or ends.
+using SizePlan =
+    std::function<Instant(std::span<SizedJob> jobs, std::int64_t gpus, Instant now, Rng draws)>;
 
 /// Gives a job its next part, if there is so much and it may have that. Returns: whether it did.
 inline bool give(SizedJob& job, std::int64_t& gpus) {
@@ -79,6 +92,9 @@ void afs_sizes(std::span<SizedJob> jobs, std::int64_t gpus);
 void optimus_sizes(std::span<SizedJob> jobs, std::int64_t gpus);
 void max_min_sizes(std::span<SizedJob> jobs, std::int64_t gpus);
 void edf_sizes(std::span<SizedJob> jobs, std::int64_t gpus);
+/// A plan: turns last so long; `later_wins` says which of two jobs gets a GPU that either may have.
+Instant afs_p_sizes(std::span<SizedJob> jobs, std::int64_t gpus, Instant now, Duration turn,
+                    const std::function<bool()>& later_wins);
 
 /// A policy by such a rule. `name` is the name in errors. Cost: what the rule costs at each arrival
 /// and end, and O(jobs (log jobs + a placement)) per event.
