@@ -6,6 +6,7 @@
 #include <span>
 
 #include "solve/interior.hpp"
+#include "solve/matching.hpp"
 
 namespace berth::solve {
 
@@ -61,6 +62,12 @@ std::optional<std::vector<double>> solve(const LeastSlowdown& asked) {
                             .offset = least - over(floor.before, floor.scale)});
   }
   return best_of(program);
+}
+
+std::optional<std::vector<double>> solve(const Matching& asked) {
+  const auto pairs = best_matching(asked);
+  if (!pairs) return std::nullopt;
+  return std::vector<double>(pairs->begin(), pairs->end());
 }
 
 }  // namespace

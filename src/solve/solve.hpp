@@ -8,8 +8,9 @@
 
 namespace berth::solve {
 
-/// Without values where the question has no best solution or names a column that it does not have.
-/// About 20 factorizations of a sparse matrix of columns + rows: doc/benchmarks.md.
+/// Without values where the question has no best solution or names a column or node that it does
+/// not have. About 20 factorizations of a sparse matrix of columns + rows (doc/benchmarks.md); for
+/// a matching O(nodes^3) (solve/matching.hpp).
 Answer answer(const Question& question);
 
 }  // namespace berth::solve

@@ -18,7 +18,9 @@ std::uint64_t Question::number() const {
 }
 
 std::size_t Question::columns() const {
-  return std::visit([](const auto& question) -> std::size_t { return question.columns; }, what);
+  if (const auto* const matching = std::get_if<Matching>(&what)) return matching->edges.size();
+  if (const auto* const program = std::get_if<LinearProgram>(&what)) return program->columns;
+  return std::get<LeastSlowdown>(what).columns;
 }
 
 }  // namespace berth

@@ -7,7 +7,8 @@
 // A program often has many best solutions. Which of them is the answer must not depend on the
 // solver, so it is the one in the middle: the analytic centre of the best solutions, which has the
 // largest product of all distances to bounds that some best solution does not touch. It is unique,
-// and interior-point codes, which published policies were run with, end near it.
+// and interior-point codes, which published policies were run with, end near it. A matching is
+// whole numbers, and has no middle.
 #pragma once
 
 #include <cstdint>
@@ -65,8 +66,29 @@ struct LeastSlowdown {
 };
 inline auto members(LeastSlowdown& v) { return std::tie(v.columns, v.rows, v.floors); }
 
+/// Two nodes that may be paired.
+struct Edge {
+  std::uint32_t one = 0;
+  std::uint32_t other = 0;
+  std::int64_t weight = 0;  ///< From zero to kMost.
+  static constexpr std::int64_t kMost = std::int64_t{1} << 60;
+  bool operator==(const Edge&) const = default;
+};
+inline auto members(Edge& v) { return std::tie(v.one, v.other, v.weight); }
+
+/// Pairs of nodes, each node in one at most, so that the weights of the pairs come to as much as
+/// can be; how many nodes are in a pair does not count. An edge is a column, whose value is one if
+/// it is a pair, else zero. Best solutions have no middle here: who prefers one of several says so
+/// in the lower digits of the weights.
+struct Matching {
+  std::uint32_t nodes = 0;
+  std::vector<Edge> edges;  ///< Of two nodes each, and at most one of any two.
+  bool operator==(const Matching&) const = default;
+};
+inline auto members(Matching& v) { return std::tie(v.nodes, v.edges); }
+
 struct Question {
-  std::variant<LinearProgram, LeastSlowdown> what;
+  std::variant<LinearProgram, LeastSlowdown, Matching> what;
 
   bool operator==(const Question&) const = default;
   /// A hash of its contents, never 0: an answer cannot be taken for that of another question.
