@@ -114,7 +114,7 @@ static_assert(kApplicationId == 1651668072);
 
 constexpr char kNewLayout[] = "";  // which an older berth does not read
 
-constexpr std::array kSteps = {kVersion1,  kNewLayout, kNewLayout, kNewLayout,
+constexpr std::array kSteps = {kVersion1,  kNewLayout, kNewLayout, kNewLayout, kNewLayout,
                                kNewLayout, kNewLayout, kNewLayout, kNewLayout};
 static_assert(kSteps.size() == kSchema);
 

@@ -29,7 +29,7 @@ namespace berth::journal {
 
 /// The schema this build writes. An older file is upgraded when it is opened to write, and any
 /// other is refused (journal/schema.hpp).
-inline constexpr int kSchema = 8;
+inline constexpr int kSchema = 9;
 
 /// How a snapshot relates to the entry before it.
 enum class Continuity : std::uint8_t {

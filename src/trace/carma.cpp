@@ -60,18 +60,6 @@ Expected<const Profile*> table(const Source& source, std::string_view name) {
                   std::string(name));
 }
 
-/// Every row of a table, until one is bad.
-Expected<void> each_row(Csv& csv, const std::function<void(Row&)>& visit) {
-  for (;;) {
-    const auto more = csv.next();
-    if (!more) return std::unexpected(more.error());
-    if (!*more) return {};
-    Row row(csv);
-    visit(row);
-    if (row.error()) return std::unexpected(*row.error());
-  }
-}
-
 Expected<std::vector<Run>> read_runs(const Profile& profile) {
   auto csv = Csv::open(profile.text, profile.name);
   if (!csv) return std::unexpected(csv.error());

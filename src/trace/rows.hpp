@@ -95,6 +95,19 @@ class Row {
   std::string_view left_out_as_;
 };
 
+/// Calls take(Row&) for every row of a table, until one is bad.
+template <class Take>
+Expected<void> each_row(Csv& csv, Take take) {
+  while (true) {
+    const auto more = csv.next();
+    if (!more) return std::unexpected(more.error());
+    if (!*more) return {};
+    Row row(csv);
+    take(row);
+    if (row.error()) return std::unexpected(*row.error());
+  }
+}
+
 /// The table of a trace, with the names that --columns gives.
 Expected<Csv> open_table(const Source& source, Layout layout = {});
 

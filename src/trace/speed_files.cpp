@@ -1,6 +1,7 @@
 // The files that tables of speeds are read from: berth's own CSV, and those of Gavel (Narayanan et
 // al., OSDI 2020), Chronus (Gao et al., SoCC 2021), Lucid (Hu et al., ASPLOS 2023), ElasticFlow (Gu
 // et al., ASPLOS 2023), Sia (Jayaram Subramanya et al., SOSP 2023) and MISO (Li et al., SoCC 2022).
+// Those of Muri are in muri.cpp.
 //
 // Above full speed a figure beside others or spread out is noise of its measurement, and counts as
 // full speed.
@@ -188,19 +189,6 @@ Rate speed_of(Row& row, std::size_t column) {
   const std::int64_t ppm = row.millionths(column, kMostSpeed);
   if (ppm == 0) row.refuse(column, "a speed above 0");
   return Rate(ppm);
-}
-
-/// Calls take(row) for every row.
-template <class Take>
-Expected<void> each_row(Csv& csv, Take take) {
-  while (true) {
-    const auto more = csv.next();
-    if (!more) return std::unexpected(more.error());
-    if (!*more) return {};
-    Row row(csv);
-    take(row);
-    if (row.error()) return std::unexpected(*row.error());
-  }
 }
 
 /// Lucid's colocate_info.csv: every pair under its models' names, whatever their data and batches.
@@ -396,6 +384,7 @@ Expected<void> read_speeds(std::string_view text, std::string_view file, std::st
   if (const auto batch = csv->find("global_batch_size")) {
     return read_elasticflow_steps(*csv, *batch, into);
   }
+  if (csv->find("resource_time_0")) return read_muri_stages(*csv, into);
   if (const auto profile = csv->find("mig_profile")) return read_miso_steps(*csv, *profile, into);
   return read_own(*csv, into);
 }

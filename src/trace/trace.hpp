@@ -1,7 +1,6 @@
 // A workload as data: jobs with their true run times, in order of submission.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include "core/base/time.hpp"
 #include "core/cluster.hpp"
 #include "core/job.hpp"
+#include "core/knowledge/stages.hpp"
 #include "trace/use_curve.hpp"
 
 namespace berth {
@@ -21,13 +21,6 @@ namespace berth::trace {
 
 /// The duty of a job that does not state it.
 inline constexpr GpuMilli kUnstatedDuty{-1};
-
-/// What one iteration of a job takes alone, and of that each of its stages, which use different
-/// resources and so may be at work for different jobs at once.
-struct Iteration {
-  Duration alone{0};                    ///< Zero: not stated.
-  std::array<Duration, 3> stages = {};  ///< Muri's resource_time_0 to 2.
-};
 
 struct TraceJob {
   std::string name;      ///< Its id in the file.

@@ -179,6 +179,20 @@ TEST(Scaling, PublishedThroughputsAreReadAsTheyStand) {
               2e-5);
 }
 
+TEST(Speeds, MurisTracesSayWhatStagesTake) {
+  const std::string head =
+      "job_id,num_gpu,model_name,iteration_time,resource_time_0,resource_time_1,resource_time_2\n";
+  const Speeds speeds = speeds_of(head + "0,4,net,200,100,0.5,20\n1,2,net,100,1,2,3\n");
+  EXPECT_EQ(speeds.iteration("net", 4),
+            (Iteration{.alone = Duration(203'000),
+                       .stages = {Duration(100'000), Duration(500), Duration(20'000)}}))
+      << "1.5 % more than is stated";
+  EXPECT_EQ(speeds.iteration("net", 2)->alone, Duration(101'500));
+  EXPECT_EQ(speeds.iteration("net", 1), std::nullopt);
+  Speeds into;
+  EXPECT_FALSE(read_speeds(head + "0,4,net,3600001,1,1,1\n", "muri.csv", "v100", into));
+}
+
 TEST(Speeds, MisosStepsAreSpeedsOfMigInstances) {
   const Speeds speeds = speeds_of(
       "model,batch_size,mig_profile,epochs,steps,mean_step_s\n"

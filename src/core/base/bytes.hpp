@@ -12,7 +12,7 @@
 namespace berth {
 
 /// The layout that structures are written in, and the oldest that is read (codec.hpp).
-inline constexpr int kLayout = 8;
+inline constexpr int kLayout = 9;
 inline constexpr int kOldestLayout = 1;
 
 class ByteWriter {

@@ -134,8 +134,21 @@ bool Speeds::is_sane() const {
     return !entry.second.empty() && std::ranges::all_of(entry.second, is_mean);
   };
   const auto is_table = [&](const auto& table) { return std::ranges::all_of(table, is_row); };
-  return is_table(spreads_) && is_table(types_) && is_table(pairs_) &&
-         std::ranges::all_of(utilisations_, is_mean) && scaling_.is_sane();
+  const auto is_iteration = [](const auto& entry) {
+    const auto is_time = [](Duration t) { return t >= Duration::zero() && t <= Iteration::kMost; };
+    return is_time(entry.second.alone) && std::ranges::all_of(entry.second.stages, is_time);
+  };
+  return std::ranges::all_of(iterations_, is_iteration) && is_table(spreads_) && is_table(types_) &&
+         is_table(pairs_) && std::ranges::all_of(utilisations_, is_mean) && scaling_.is_sane();
+}
+
+std::optional<Iteration> Speeds::iteration(const std::string& model, std::int64_t gpus) const {
+  for (const Name& name : {Name(model, gpus), Name(model, 0)}) {
+    if (const auto found = iterations_.find(name); found != iterations_.end()) {
+      return found->second;
+    }
+  }
+  return std::nullopt;
 }
 
 ModelFacts Speeds::facts(const std::string& model) const {

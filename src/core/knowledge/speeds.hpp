@@ -11,9 +11,11 @@
 #include <tuple>
 #include <utility>
 
+#include "core/base/codec.hpp"
 #include "core/base/rate.hpp"
 #include "core/base/time.hpp"
 #include "core/knowledge/scaling.hpp"
+#include "core/knowledge/stages.hpp"
 
 namespace berth {
 
@@ -43,6 +45,10 @@ class Speeds {
   /// The speed counts against the model alone on the type.
   static std::string neighbour_on(const std::string& other, const std::string& type);
   void add_utilisation(const std::string& model, Rate utilisation);
+  /// The last that is given counts. Requires: at most Iteration::kMost.
+  void set_iteration(const std::string& model, std::int64_t gpus, const Iteration& iteration) {
+    iterations_[{model, gpus}] = iteration;
+  }
   void set_start(const std::string& model, Duration cost) { facts_[model].start = cost; }
   void set_restart(const std::string& model, Duration cost) { facts_[model].restart = cost; }
   /// On more nodes than it needs, without a figure.
@@ -63,6 +69,8 @@ class Speeds {
   /// The mean speed on each type for which it has figures, in thousandths of the fastest type.
   std::map<std::string, std::int64_t> type_values() const;
   ModelFacts facts(const std::string& model) const;
+  /// What an iteration takes alone, and its stages; nothing if that is not known.
+  std::optional<Iteration> iteration(const std::string& model, std::int64_t gpus) const;
   Rate unmeasured_spread() const { return unmeasured_spread_; }
   /// With `given` GPUs against that with `asked`: as measured; else fewer GPUs are as much slower
   /// and more are of no use.
@@ -112,10 +120,14 @@ class Speeds {
   std::map<std::string, ModelFacts> facts_;
   Scaling scaling_;
   Rate unmeasured_spread_ = kFullSpeed;
+  std::map<Name, Iteration> iterations_;
 
-  friend auto members(Speeds& v) {
+  friend auto members(Speeds& v, codec::Before<9>) {
     return std::tie(v.spreads_, v.types_, v.ruled_out_, v.pairs_, v.utilisations_, v.facts_,
                     v.scaling_, v.unmeasured_spread_);
+  }
+  friend auto members(Speeds& v) {
+    return std::tuple_cat(members(v, codec::Before<9>()), std::tie(v.iterations_));
   }
 };
 

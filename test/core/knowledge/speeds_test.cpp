@@ -43,6 +43,28 @@ TEST_F(Speed, IsFullWhereNothingIsKnown) {
   EXPECT_EQ(speed(id, {.gpus = 2, .nodes = 1, .type = 1}), kFullSpeed);
 }
 
+TEST(Speeds, SayWhatAnIterationTakes) {
+  Speeds speeds;
+  EXPECT_EQ(speeds.iteration("net", 1), std::nullopt);
+  const Iteration one{.alone = seconds(9), .stages = {seconds(1), seconds(2), seconds(3)}};
+  const Iteration any{.alone = seconds(5), .stages = {}};
+  speeds.set_iteration("net", 1, one);
+  EXPECT_EQ(speeds.iteration("net", 2), std::nullopt);
+  speeds.set_iteration("net", 0, any);
+  EXPECT_EQ(speeds.iteration("net", 1), one);
+  EXPECT_EQ(speeds.iteration("net", 2), any) << "on any number of GPUs";
+  EXPECT_TRUE(speeds.is_sane());
+  ByteWriter out;
+  codec::put(out, speeds);
+  const std::string bytes = out.take();
+  ByteReader in(bytes);
+  Speeds read;
+  codec::get(in, read);
+  EXPECT_EQ(read, speeds);
+  speeds.set_iteration("net", 1, {.alone = Iteration::kMost + seconds(1), .stages = {}});
+  EXPECT_FALSE(speeds.is_sane());
+}
+
 TEST(Speeds, AreWhatTypesAreWorth) {
   Speeds speeds;
   EXPECT_TRUE(speeds.type_values().empty());
