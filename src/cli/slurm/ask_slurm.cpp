@@ -36,6 +36,27 @@ Expected<std::string> output_of_command(const std::string& command) {
   return fail(ErrorCode::Io, command + ": " + printable(text.substr(0, text.find('\n'))));
 }
 
+/// Each asked for alone, up to a bound. Returns: how many could not be told.
+std::size_t add_uncertain(SlurmShown& told, const SlurmIds& ids) {
+  constexpr std::size_t kMost = 500;  // some milliseconds each
+  std::vector<std::int64_t> jobs = told.uncertain;
+  if (jobs.empty()) return 0;
+  jobs.resize(std::min(jobs.size(), kMost));
+  const auto names = output_of_command(slurm_names_command(jobs));
+  std::size_t added = 0;
+  for (const std::int64_t job : jobs) {
+    const auto own = ids.find(job);
+    const std::string alone = own->second.empty() ? std::to_string(job) : own->second;
+    const auto shown = output_of_command("scontrol -o -d show job " + alone);
+    auto record = shown && names ? slurm_record(*shown, *names, *own) : std::nullopt;
+    if (!record) continue;
+    told.records.push_back(std::move(*record));
+    ++added;
+  }
+  std::ranges::sort(told.records, {}, &SlurmRecord::id);
+  return told.uncertain.size() - added;
+}
+
 }  // namespace
 
 bool is_for_slurm(const CommonOptions& options) {
@@ -49,7 +70,18 @@ Expected<SlurmFacts> ask_slurm() {
   if (!nodes) return std::unexpected(nodes.error());
   const auto jobs = output_of_command("scontrol -o -d show job");
   if (!jobs) return std::unexpected(jobs.error());
-  return slurm_facts(*nodes, *jobs);
+  const auto rows = output_of_command(std::string(kSlurmIdsCommand));  // later: it has no fewer
+  if (!rows) return std::unexpected(rows.error());
+  const SlurmIds ids = slurm_ids(*rows);
+  SlurmShown told = slurm_records(*jobs, ids);
+  const std::size_t left_out = add_uncertain(told, ids);
+  SlurmFacts facts = slurm_facts(*nodes, told.records);
+  facts.left_out = left_out;
+  if (left_out > 0) {
+    std::fprintf(stderr, "berth: %zu jobs have texts that look like Slurm's, and are left out\n",
+                 left_out);
+  }
+  return facts;
 }
 
 Expected<std::string> ask_slurm_config() { return output_of_command("scontrol show config"); }
@@ -73,10 +105,12 @@ Expected<std::vector<SlurmJob>> slurm_jobs_named(const SlurmFacts& facts,
   for (const std::string& name : typed) {
     const std::size_t before = jobs.size();
     std::ranges::copy_if(facts.jobs, std::back_inserter(jobs), [&](const SlurmJob& job) {
-      return job.names.contains(name) || job.name == name;
+      return job.names.contains(name) || job.name == name || slurm_handle_has(job.handle, name);
     });
     if (jobs.size() == before) {
-      return fail(ErrorCode::NotFound, "job " + name + ": Slurm knows no such job (any more)");
+      return fail(ErrorCode::NotFound, "job " + name +
+                                           ": Slurm knows no such job (any more); sacct has those "
+                                           "that ended long ago, where there is a slurmdbd");
     }
   }
   return jobs;

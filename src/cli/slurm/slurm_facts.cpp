@@ -138,6 +138,7 @@ void set_names(SlurmJob& job, const SlurmWords& words) {
   job.handle = slurm_handle(words);
   job.names = {slurm_word(words, "JobId"), job.handle};
   if (job.handle.contains('_')) job.names.insert(slurm_word(words, "ArrayJobId"));
+  if (job.handle.contains('+')) job.names.insert(slurm_word(words, "HetJobId"));
 }
 
 /// What an agent wrote behind what else an administrator's comment says (node/overruns.hpp).
@@ -147,9 +148,9 @@ std::string agents_note(const std::string& admin_comment) {
   return at == std::string::npos ? "" : admin_comment.substr(at + kMark.size());
 }
 
-/// Without what its user chose: the command, the folder and the comment.
+/// Its part that no user can write into: what follows has the network, the command and the comment.
 std::string_view slurms_own(std::string_view record) {
-  return record.substr(0, record.find(" Command="));
+  return record.substr(0, record.find(" MinCPUsNode="));
 }
 
 SlurmJob slurm_job_of(const SlurmRecord& record) {
@@ -190,12 +191,12 @@ void put(SlurmFacts& facts, const SlurmJob& job) {
 
 }  // namespace
 
-SlurmFacts slurm_facts(std::string_view nodes, std::string_view jobs) {
+SlurmFacts slurm_facts(std::string_view nodes, const std::vector<SlurmRecord>& jobs) {
   SlurmFacts facts;
   while (!nodes.empty()) {
     if (auto node = node_of(next_part(nodes, '\n'))) facts.nodes.push_back(std::move(*node));
   }
-  for (const SlurmRecord& record : slurm_records(jobs)) facts.jobs.push_back(slurm_job_of(record));
+  for (const SlurmRecord& record : jobs) facts.jobs.push_back(slurm_job_of(record));
   for (const SlurmJob& job : facts.jobs) put(facts, job);
   return facts;
 }

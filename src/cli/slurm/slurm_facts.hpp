@@ -53,7 +53,7 @@ struct SlurmWant {
 
 /// A job, a task of an array, or its tasks that wait.
 struct SlurmJob {
-  std::string handle;  ///< `7`, `8_3`, `8_[2-9]`.
+  std::string handle;  ///< `7`, `8_3`, `8_[2-9]`, `9+1`.
   std::set<std::string, std::less<>>
       names;  ///< Numbers by which it is asked for: `8`, `15`, `8_3`.
   std::string name;
@@ -79,9 +79,11 @@ struct SlurmJob {
 struct SlurmFacts {
   std::vector<SlurmNode> nodes;
   std::vector<SlurmJob> jobs;
+  std::size_t left_out = 0;  ///< Jobs whose texts cannot be told from Slurm's.
 };
 
-/// Of both answers, one line for each node and each job. What cannot be read is left out.
-SlurmFacts slurm_facts(std::string_view nodes, std::string_view jobs);
+/// Of `scontrol -o -d show node`, a line for each node, and of the jobs. What cannot be read is
+/// left out.
+SlurmFacts slurm_facts(std::string_view nodes, const std::vector<SlurmRecord>& jobs);
 
 }  // namespace berth::cli

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -29,43 +30,130 @@ std::vector<std::uint32_t> indices_in(std::string_view inside) {
   return indices;
 }
 
+constexpr std::string_view kJobKey = "JobId=";
 constexpr std::string_view kNameKey = " JobName=";
+constexpr std::string_view kUserKey = " UserId=";
+constexpr std::size_t kIdWidth = 20;
+constexpr std::size_t kNameWidth = 1100;  ///< Slurm takes names of 1024 bytes.
 
-/// Where ` UserId=eve(1000)` begins, which follows a job's name.
-std::size_t end_of_name(std::string_view record) {
-  constexpr std::string_view kUser = " UserId=";
-  for (auto at = record.find(kUser); at != std::string_view::npos;
-       at = record.find(kUser, at + 1)) {
-    std::string_view rest = record.substr(at + kUser.size());
-    if (next_part(rest, ' ').ends_with(')')) return at;
+/// Of a line that may begin a record of one of these jobs.
+std::optional<std::int64_t> id_in(std::string_view line, const SlurmIds& ids) {
+  if (!line.starts_with(kJobKey)) return std::nullopt;
+  const auto id = slurm_number(line.substr(kJobKey.size()));
+  return id && ids.contains(*id) ? id : std::nullopt;
+}
+
+/// Whether no user's text can be taken for what Slurm says before it.
+bool is_certain(std::string_view line) {
+  const auto user = line.find(kUserKey);
+  return user != std::string_view::npos &&
+         line.find(kUserKey, user + 1) == std::string_view::npos && line.find(kNameKey) < user;
+}
+
+/// With `size` bytes of a name.
+SlurmRecord without_name(std::int64_t id, std::string_view text, std::size_t size) {
+  const auto begin = text.find(kNameKey);
+  const std::string_view name = text.substr(begin + kNameKey.size(), size);
+  SlurmRecord record{.id = id, .name = std::string(name), .text = std::string(text)};
+  record.text.erase(begin, kNameKey.size() + size);
+  return record;
+}
+
+/// Slurm tells the components of a job behind its name.
+std::size_t end_of_name(std::string_view line, std::size_t user) {
+  const auto set = line.substr(0, user).rfind(" HetJobIdSet=");
+  const bool is_component = line.substr(0, line.find(kNameKey)).contains(" HetJobId=");
+  return is_component && set != std::string_view::npos ? set : user;
+}
+
+/// As squeue pads it; nothing where it does not tell of this job.
+std::optional<std::string> name_in(std::string_view names, std::int64_t id) {
+  constexpr std::size_t kRow = kIdWidth + kNameWidth + 1;
+  for (; names.size() >= kRow - 1; names.remove_prefix(std::min(kRow, names.size()))) {
+    if (slurm_number(names) != id) continue;
+    std::string_view name = names.substr(kIdWidth, kNameWidth);
+    while (name.ends_with(' ')) name.remove_suffix(1);
+    return std::string(name);
   }
-  return std::string_view::npos;
+  return std::nullopt;
 }
 
 }  // namespace
 
-std::vector<SlurmRecord> slurm_records(std::string_view shown) {
-  constexpr std::string_view kBegin = "JobId=";
-  std::vector<SlurmRecord> records;
+SlurmIds slurm_ids(std::string_view rows) {
+  SlurmIds ids;
+  while (!rows.empty()) {
+    std::string_view row = next_part(rows, '\n');
+    const auto id = slurm_number(next_part(row, ' '));
+    const std::string_view array = next_part(row, ' ');
+    if (!id) continue;
+    const bool is_task = !row.empty() && std::ranges::all_of(row, is_digit);
+    const bool is_plain = row.empty() || row == "N/A";
+    ids[*id] = is_task    ? std::string(array) + "_" + std::string(row)
+               : is_plain ? std::to_string(*id)
+                          : "";
+  }
+  return ids;
+}
+
+SlurmShown slurm_records(std::string_view shown, const SlurmIds& ids) {
+  struct Line {
+    std::int64_t id = 0;
+    std::string_view text;
+  };
+  std::vector<Line> lines;
+  std::map<std::int64_t, int> times;
+  std::set<std::int64_t> uncertain;
   while (!shown.empty()) {
-    const std::string_view line = next_part(shown, '\n');
-    const bool is_open =
-        !records.empty() && end_of_name(records.back().text) == std::string_view::npos;
-    const bool begins = line.starts_with(kBegin) && slurm_number(line.substr(kBegin.size()));
-    if (begins && !is_open) {
-      records.push_back({.name = "", .text = std::string(line)});
-    } else if (!records.empty()) {
-      records.back().text += " " + std::string(line);
+    const std::string_view text = next_part(shown, '\n');
+    const auto id = id_in(text, ids);
+    if (id) {
+      lines.push_back({*id, text});
+      ++times[*id];
+    } else if (!lines.empty()) {
+      uncertain.insert(lines.back().id);  // that line broke
     }
   }
-  for (auto& [name, text] : records) {
-    const auto begin = text.find(kNameKey);
-    const auto end = end_of_name(text);
-    if (begin == std::string::npos || end == std::string_view::npos || end < begin) continue;
-    name = text.substr(begin + kNameKey.size(), end - begin - kNameKey.size());
-    text.erase(begin, end - begin);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (times[lines[i].id] > 1 && i > 0) uncertain.insert(lines[i - 1].id);  // it may be in that
+    if (times[lines[i].id] > 1 || !is_certain(lines[i].text)) uncertain.insert(lines[i].id);
   }
-  return records;
+  SlurmShown told;
+  for (const auto& [id, line] : lines) {
+    if (uncertain.contains(id)) continue;
+    const auto begin = line.find(kNameKey) + kNameKey.size();
+    const auto end = end_of_name(line, line.find(kUserKey));
+    told.records.push_back(without_name(id, line, std::max(begin, end) - begin));
+  }
+  told.uncertain.assign(uncertain.begin(), uncertain.end());
+  return told;
+}
+
+std::string slurm_names_command(const std::vector<std::int64_t>& jobs) {
+  std::string list;
+  for (const std::int64_t job : jobs) list += (list.empty() ? "" : ",") + std::to_string(job);
+  return "squeue --noheader --all --states=all --jobs=" + list +
+         " --Format=JobID:" + std::to_string(kIdWidth) + ",Name:" + std::to_string(kNameWidth);
+}
+
+std::optional<SlurmRecord> slurm_record(std::string_view shown, std::string_view names,
+                                        const SlurmIds::value_type& job) {
+  const auto& [id, alone] = job;
+  const auto name = name_in(names, id);
+  const std::string key = std::string(kJobKey) + std::to_string(id) + " ";
+  while (!shown.empty() && !shown.starts_with(key)) next_part(shown, '\n');
+  // What else is told of an array is of tasks of the same user.
+  if (alone.empty()) shown = shown.substr(0, shown.find("\n" + std::string(kJobKey)));
+  const auto begin = shown.find(kNameKey);
+  if (!name || begin == std::string_view::npos) return std::nullopt;
+  std::string_view behind = shown.substr(begin + kNameKey.size());
+  if (!behind.starts_with(*name)) return std::nullopt;
+  behind.remove_prefix(name->size());
+  behind.remove_prefix(std::min(behind.find_first_not_of(" \n"), behind.size()));
+  if (!behind.starts_with("UserId=") && !behind.starts_with("HetJobIdSet=")) return std::nullopt;
+  SlurmRecord record = without_name(id, shown, name->size());
+  std::ranges::replace(record.text, '\n', ' ');
+  return record;
 }
 
 std::optional<std::int64_t> slurm_number(std::string_view text) {
@@ -135,9 +223,34 @@ std::string slurm_handle(const SlurmWords& words) {
   const std::string id = slurm_word(words, "JobId");
   const std::string array = slurm_word(words, "ArrayJobId");
   const std::string task = slurm_word(words, "ArrayTaskId");
+  const std::string whole = slurm_word(words, "HetJobId");
+  if (!whole.empty()) return whole + "+" + slurm_word(words, "HetJobOffset");
   if (array.empty() || task.empty()) return id;
   const bool is_one = std::ranges::all_of(task, is_digit);
   return array + "_" + (is_one ? task : "[" + task + "]");
+}
+
+bool slurm_handle_has(std::string_view handle, std::string_view task) {
+  const std::string_view array = next_part(task, '_');
+  const auto wanted = slurm_number(task);
+  if (next_part(handle, '_') != array || !wanted || !std::ranges::all_of(task, is_digit) ||
+      !handle.starts_with('[')) {
+    return false;
+  }
+  handle.remove_prefix(1);
+  std::int64_t latest = 0;
+  for (handle = handle.substr(0, handle.find_first_of("%]")); !handle.empty();) {
+    std::string_view step = next_part(handle, ',');
+    std::string_view range = next_part(step, ':');
+    const bool is_one = !range.contains('-');
+    const auto first = slurm_number(next_part(range, '-'));
+    const auto last = is_one ? first : slurm_number(range);
+    if (!first || !last) return *wanted > latest;  // `...`
+    const std::int64_t each = std::max<std::int64_t>(slurm_number(step).value_or(1), 1);
+    if (*first <= *wanted && *wanted <= *last && (*wanted - *first) % each == 0) return true;
+    latest = std::max(latest, *last);
+  }
+  return false;
 }
 
 GresPart gres_part(std::string_view text) {

@@ -76,8 +76,14 @@ constexpr std::string_view kNewJobs =
     "StartTime=2026-11-30T14:00:15 NodeList= NumNodes=2-2 NumCPUs=2 NumTasks=2 "
     "TresPerNode=gres/gpu:4 \n";
 
-SlurmFacts old_facts() { return cli::slurm_facts(kOldNodes, kOldJobs); }
-SlurmFacts new_facts() { return cli::slurm_facts(kNewNodes, kNewJobs); }
+SlurmFacts facts_of(std::string_view nodes, std::string_view jobs) {
+  SlurmIds ids;
+  for (std::int64_t id = 1; id < 20; ++id) ids[id] = std::to_string(id);
+  return cli::slurm_facts(nodes, slurm_records(jobs, ids).records);
+}
+
+SlurmFacts old_facts() { return facts_of(kOldNodes, kOldJobs); }
+SlurmFacts new_facts() { return facts_of(kNewNodes, kNewJobs); }
 
 const SlurmJob& job_in(const SlurmFacts& facts, const std::string& handle) {
   return *std::ranges::find(facts.jobs, handle, &SlurmJob::handle);
@@ -100,12 +106,11 @@ TEST(SlurmFacts, TellWhatEachGpuHasLeft) {
 }
 
 TEST(SlurmFacts, OfBrokenTextsAreNone) {
-  EXPECT_TRUE(
-      cli::slurm_facts("slurm_load_node error: x\n\n=\n", "No jobs in the system\n").nodes.empty());
-  EXPECT_TRUE(cli::slurm_facts("", "JobName=x JobId= GRES=shard:9(IDX:").jobs.empty());
+  EXPECT_TRUE(facts_of("slurm_load_node error: x\n\n=\n", "No jobs in the system\n").nodes.empty());
+  EXPECT_TRUE(facts_of("", "JobName=x JobId= GRES=shard:9(IDX:").jobs.empty());
   const SlurmFacts odd =
-      cli::slurm_facts("NodeName=n1 Gres=gpu:99999999\n",
-                       "JobId=1 JobState=RUNNING Nodes=n1 a b GRES=gpu:1(IDX:0-9)");
+      facts_of("NodeName=n1 Gres=gpu:99999999\n",
+               "JobId=1 JobName=a UserId=b(1) JobState=RUNNING Nodes=n1 a b GRES=gpu:1(IDX:0-9)");
   EXPECT_TRUE(odd.nodes.at(0).gpus.empty());
 }
 
@@ -172,7 +177,7 @@ TEST(SlurmWhy, SaysThatAnAgentEndedIt) {
   const auto text_with = [&](const std::string& state) {
     const std::string line = "JobId=9 JobName=a UserId=root(0) JobState=" + state +
                              " NodeList=n1 AdminComment=ticket 7; berth: " + note + " StdErr=/x \n";
-    return why_text_of(cli::slurm_facts(kOldNodes, line), "9");
+    return why_text_of(facts_of(kOldNodes, line), "9");
   };
   EXPECT_THAT(text_with("CANCELLED"), HasSubstr("\nbecause       " + note + "\n"));
   EXPECT_THAT(text_with("RUNNING"), HasSubstr("\nmemory        " + note + "\n"));
@@ -211,7 +216,7 @@ TEST(SlurmDoctor, FlagsJobsThatCanOpenAllGpus) {
               HasSubstr("jobs can open their own GPUs alone"));
 }
 
-/// The real program, and a scontrol that prints these lines.
+/// The real program, and commands of Slurm's that print these lines.
 class SlurmVerbs : public testing::Test {
  protected:
   SlurmVerbs() {
@@ -219,11 +224,13 @@ class SlurmVerbs : public testing::Test {
     folder_.write("jobs", std::string(kOldJobs));
     folder_.write("config", std::string(kConfig));
     scontrol("case \"$*\" in *node) cat nodes ;; *job) cat jobs ;; *) cat config ;; esac");
+    command("squeue", "sed -n 's/^JobId=\\([0-9]*\\) .*/\\1 \\1 N\\/A/p' jobs");
   }
 
-  void scontrol(const std::string& line) const {
+  void scontrol(const std::string& line) const { command("scontrol", line); }
+  void command(const std::string& name, const std::string& line) const {
     const std::string path =
-        folder_.write("scontrol", "#!/bin/sh\ncd " + folder_.path().string() + "\n" + line + "\n");
+        folder_.write(name, "#!/bin/sh\ncd " + folder_.path().string() + "\n" + line + "\n");
     std::filesystem::permissions(path, std::filesystem::perms::owner_all);
   }
   test::Ran ask(std::vector<std::string> words) const {
@@ -241,6 +248,31 @@ TEST_F(SlurmVerbs, ReadAllFromSlurm) {
   EXPECT_THAT(ask({"gpus"}).out, AllOf(HasSubstr("n1:0"), HasSubstr("20 GiB"), HasSubstr("n3:1")));
   EXPECT_THAT(ask({"doctor"}).out, HasSubstr("Slurm 22.05.8 schedules"));
   EXPECT_THAT(ask({"gpus", "--json"}).out, HasSubstr("\"free_bytes\": 32212254720"));
+}
+
+TEST_F(SlurmVerbs, KnowATaskThatWaitsAmongOthers) {
+  EXPECT_THAT(ask({"why", "8_4"}).out, HasSubstr("job 8_[2-9]"));
+  EXPECT_THAT(ask({"why", "8_44"}).err, HasSubstr("sacct has those that ended long ago"));
+}
+
+TEST_F(SlurmVerbs, ListNoJobThatAUserWroteIntoAName) {
+  folder_.write("jobs",
+                "JobId=1 JobName=a\nJobId=6 JobName=b UserId=root(0) JobState=RUNNING "
+                "Nodes=n1 CPU_IDs=0 Mem=1 GRES=shard:7(IDX:1) UserId=eve(7) "
+                "JobState=PENDING Reason=Priority\n");
+  command("squeue", "case \"$*\" in *Name*) cat names ;; *) echo 1 1 N/A ;; esac");
+  std::string name =
+      "a\nJobId=6 JobName=b UserId=root(0) JobState=RUNNING Nodes=n1 CPU_IDs=0 "
+      "Mem=1 GRES=shard:7(IDX:1)";
+  name.resize(1100, ' ');
+  folder_.write("names", "1" + std::string(19, ' ') + name + "\n");
+  scontrol("case \"$*\" in *node) cat nodes ;; *) cat jobs ;; esac");
+  EXPECT_THAT(ask({"ls"}).out,
+              AllOf(HasSubstr("eve"), HasSubstr("jobs of higher priority go first")));
+  EXPECT_THAT(ask({"why", "6"}).err, HasSubstr("no such job"));
+  EXPECT_THAT(ask({"gpus", "--json"}).out, Not(HasSubstr("\"1\"")));
+  folder_.write("names", "");
+  EXPECT_THAT(ask({"ls"}).err, HasSubstr("1 jobs have texts that look like Slurm's"));
 }
 
 TEST_F(SlurmVerbs, SayWhatIsWrong) {
