@@ -50,7 +50,8 @@ class NativeBed(Bed):
     def __init__(self, nodes=4, gpus=4, whole=2):
         self.whole = whole
         self.by_task = release() >= (24, 11)
-        extra = "PartitionName=other Nodes=ALL DefMemPerCPU=100 State=UP\n"
+        extra = ("PartitionName=other Nodes=ALL DefMemPerCPU=100 State=UP\n"
+                 "PartitionName=shared Nodes=n[1-2] DefMemPerCPU=100 State=UP\n")
         if self.by_task:
             extra += "SelectTypeParameters=CR_Core_Memory,MULTIPLE_SHARING_GRES_PJ\n"
         super().__init__(nodes=nodes, gpus=gpus, gib=GIB, extra=extra, with_berth=False)
@@ -311,6 +312,45 @@ def in_a_place(bed, draw, key):
     bed.sbatch(*words, f"--vram={gib}G", bed.native, key, "0.2")
 
 
+def whole_among_shards(bed, draw, key):
+    """A whole GPU of nodes that share theirs; on 22.05 as all its shards, and several not at all."""
+    place = draw.choice(["--partition=shared", "--nodelist=n1", "--exclude=n3,n4"])
+    bed.expect(key, GIB, 1)
+    words = [place, draw.choice(["--gpus=1", "--gres=gpu:1"])]
+    if draw.random() < 0.5:
+        bed.begin("srun", *words, bed.native, key, "0.2")
+    else:
+        bed.sbatch(*words, bed.batch_of([f"srun {' '.join(draw.choice(STEPS))} {bed.native} {key} 0.2"]))
+    if not bed.by_task:
+        bed.refuses("none is open to it", "sbatch", place, "--gpus=2", bed.native, "none", "0")
+        bed.refuses("no GPU with shards is open to it", "sbatch", "--nodelist=n3", "--vram=10G", bed.native,
+                    "none", "0")
+
+
+def beside(bed, draw, key):
+    """A step from outside of the job, as people look into it with; a step that asks for too much."""
+    gib, gate = draw.choice(SIZES), f"{bed.folder}/{key}"
+    job = bed.sbatch(f"--vram={gib}G", *draw.choice(ONE_GPU), "--wrap",
+                     f"until [ -e {gate} ]; do sleep 0.1; done")
+    wait_until("the job to run", lambda: command("squeue", "-h", "-o%T", "-j", job).strip() == "RUNNING")
+    bed.expect(key, gib, 1)
+    command("srun", "--jobid=" + job, "--overlap", *draw.choice(STEPS), bed.native, key, "0.1")
+    bed.refuses("asks 2 GPUs, the job has memory on 1", "srun", "--jobid=" + job, "--gpus=2", "true")
+    bed.refuses("say --ntasks", "srun", "--jobid=" + job, "--ntasks-per-gpu=1", "true")
+    bed.write(gate, "")
+
+
+def behind_a_command(bed, draw, key):
+    """A line that Slurm does not read: the job has no GPU, and its user is told."""
+    path = bed.batch_of(["true", f"#SBATCH --vram={draw.choice(SIZES)}G", f"{bed.native} {key} 0.1"])
+    done = subprocess.run(["sbatch", "--parsable", "--output=/dev/null", "--chdir=/", path],
+                          capture_output=True, text=True, check=False)
+    if done.returncode != 0 or "is behind the script's first command" not in done.stderr:
+        raise Failure(f"#SBATCH behind a command: {done.stderr}")
+    bed.jobs.append(done.stdout.strip())
+    bed.expect(key, 0, 0)
+
+
 def alone_on_a_node(bed, draw, key):
     """Slurm gives it all GPUs of the node."""
     bed.expect(key, GIB, 4)
@@ -367,7 +407,8 @@ def too_much(bed, draw, key):
     bed.refuses("say 10G or 10M", *tool, "--vram=10", bed.native, "none", "0")
 
 
-SAYINGS = ["--vram=%d480M", "--vram=%dGB", "--vram=%dgib", "--comment=VRAM=%dG", "--comment=mine, vram=%dG; his",
+SAYINGS = ["--vram=%d480M", "--vram=%dGB", "--vram=%dgib", "--comment=(VRAM:%dGB).", "--comment=--vram=%dG.",
+           '--comment=vram="%dG"', "--comment=vram>=%dG/gpu", "--comment=VRAM=%dG", "--comment=mine, vram=%dG; his",
            "--comment=vram: %dG", "--comment=vram = %dG class=CS101", "--gres=none --vram=%dG",
            "--vram=1G --comment=vram=70G --vram=%dG"]
 
@@ -433,7 +474,7 @@ def cannot_be(bed, draw, key):
 HABITS = [batch, array, no_gpu, whole, several_for_a_task, a_gpu_for_each_task, two_nodes, two_by_two,
           steps, alone_by_srun, interactive, all_host_memory, submitit, snakemake, in_a_place,
           alone_on_a_node, after_another, changed, from_within, per_gpu, too_much, as_people_say, no_gpu_in_words,
-          none_for_a_step, components, cannot_be]
+          none_for_a_step, components, cannot_be, whole_among_shards, beside, behind_a_command]
 
 
 def native(seed, count):

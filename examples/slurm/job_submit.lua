@@ -25,17 +25,19 @@ local units = { k = 1 / 1048576, m = 1 / 1024, g = 1, t = 1024 }
 
 -- In whole GiB, rounded up; or nil, and why not.
 local function size_of(text)
-  local number, unit = text:match("^(%d+%.?%d*)([KMGTkmgt])i?[Bb]?$")
+  local number, unit = text:match("^%s*(%d+%.?%d*)%s*([KMGTkmgt])[Ii]?[Bb]?%s*$")
   if number == nil then return nil, "a size has a unit, as vram=20G" end
   local size = math.ceil(tonumber(number) * units[unit:lower()])
   if size == 0 then return nil, "a job that needs no GPU memory asks for none" end
   return size
 end
 
--- By name, of a comment: `vram=20G`, as people write it.
+-- By name, of a comment: `vram=20G`, as people write it, as `(VRAM: 20 GB)` and `--vram="20G".`
 local function words_in(comment)
   local words = {}
-  local text = (comment or ""):gsub("([Vv][Rr][Aa][Mm])%s*[=:]%s*(%d)", "%1=%2")
+  local text = (comment or ""):gsub(
+    "%f[%w][Vv][Rr][Aa][Mm]%s*>?[=:]%s*[\"']?(%d+%.?%d*)%s*([KMGTkmgt]?[Ii]?[Bb]?)%f[^%w]",
+    " vram=%1%2 ")
   for word in text:gmatch("[^%s,;]+") do
     local key, value = word:match("^(%a+)=(%S+)$")
     if key ~= nil then words[key:lower()] = value end
@@ -87,6 +89,25 @@ end
 local is_new = slurm.GRES_ONE_TASK_PER_SHARING ~= nil
 local slash = is_new and "gres/" or "gres:"
 
+-- `n[1-2,05],m7` as a set of names. What is no such list has none.
+local function names_of(list)
+  local names = {}
+  local text = (list or ""):gsub("%b[]", function(ranges) return (ranges:gsub(",", ";")) end)
+  for word in text:gmatch("[^,]+") do
+    local stem, ranges, rest = word:match("^(.-)%[(.-)%](.*)$")
+    if stem == nil then names[word] = true end
+    for range in (ranges or ""):gmatch("[^;]+") do
+      local from, to = range:match("^(%d+)%-?(%d*)$")
+      local first = tonumber(from) or 1
+      local last = from == nil and 0 or tonumber(to) or first
+      for number = first, math.min(last, first + 65535) do
+        names[stem .. string.format("%0" .. #from .. "d", number) .. rest] = true
+      end
+    end
+  end
+  return names
+end
+
 -- Nodes of one line: GiB of their GPUs, by model, or whether they have GPUs without shards.
 local function take_nodes(found, names, gres)
   local gpus, shards = {}, {}
@@ -95,27 +116,29 @@ local function take_nodes(found, names, gres)
     local kind = part.kind or ""
     counts[kind] = (counts[kind] or 0) + part.count
   end
-  if next(shards) ~= nil then
-    found.with_shards[#found.with_shards + 1] = names
-  elseif next(gpus) ~= nil then
-    found.has_whole = true
-  end
   local total = 0
   for _, count in pairs(gpus) do total = total + count end
+  local node = { has = next(shards) ~= nil and "shards" or total > 0 and "whole" or "none" }
   for kind, count in pairs(shards) do
     local size = math.floor(count / (kind == "" and total or gpus[kind] or total))
-    found.gib = math.max(found.gib or 0, size)
+    node.gib = math.max(node.gib or 0, size)
     found.kinds[kind] = math.max(found.kinds[kind] or 0, size)
   end
+  if node.gib ~= nil then
+    found.gib = math.max(found.gib or 0, node.gib)
+    found.with_shards[#found.with_shards + 1] = names
+  end
+  for name in pairs(names_of(names)) do found.nodes[name] = node end
 end
 
 local function take_line(found, line, read)
   local words = {}
   for key, value in line:gmatch("(%w+)=(%S+)") do words[key:lower()] = value end
-  if words.nodename ~= nil and words.gres ~= nil then
-    take_nodes(found, words.nodename, words.gres)
-  elseif words.partitionname ~= nil and (words.default or ""):lower() == "yes" then
-    found.default = words.partitionname
+  if words.nodename ~= nil then
+    take_nodes(found, words.nodename, words.gres or "")
+  elseif words.partitionname ~= nil then
+    found.partitions[words.partitionname] = words.nodes
+    if (words.default or ""):lower() == "yes" then found.default = words.partitionname end
   elseif (words.selecttypeparameters or ""):upper():match("MULTIPLE_SHARING_GRES_PJ") then
     found.by_task = is_new
   end
@@ -144,23 +167,62 @@ end
 
 local known, known_at = nil, 0
 
--- gib: of the largest GPU; kinds: by model; with_shards: nodes; has_whole: there are GPUs without
--- shards; default: the partition; by_task: a job may have memory on several GPUs, for a task each.
+-- gib: of the largest GPU; kinds: by model; with_shards: nodes; nodes: by name, what GPUs each has
+-- (`shards`, `whole` or `none`) and of how many GiB; partitions: their nodes; default: the
+-- partition; by_task: a job may have memory on several GPUs, for a task each.
 local function cluster()
   local now = os.time()
   if known == nil or now < known_at or now >= known_at + 10 then
-    known, known_at = read_file({ with_shards = {}, kinds = {} }, "slurm.conf"), now
+    local none = { with_shards = {}, kinds = {}, nodes = {}, partitions = {} }
+    known, known_at = read_file(none, "slurm.conf"), now
   end
   return known
 end
 
 -- ---- What a job gets ----------------------------------------------------------------------------
 
+-- Nodes of these partitions, or of the default one; nil where slurm.conf does not say them, as of
+-- sets of nodes.
+local function nodes_of(partitions)
+  local all, names = cluster(), {}
+  for partition in (is_said(partitions) and partitions or all.default or ""):gmatch("[^,]+") do
+    local list = all.partitions[partition]
+    if list == nil then return nil end
+    local own = list:upper() == "ALL" and all.nodes or names_of(list)
+    for name in pairs(own) do
+      if all.nodes[name] == nil then return nil end
+      names[name] = true
+    end
+  end
+  return next(names) and names
+end
+
+-- Whether there are GPUs with `shards` and `whole` ones on the nodes that a job may use, and the
+-- `gib` of the largest with shards. Nodes that it names must all do: they have one kind, or are
+-- `mixed`.
+local function open_to(where)
+  local all, names, without = cluster(), nodes_of(where.partition), names_of(where.without)
+  if is_said(where.only) then names = names_of(where.only) end
+  if names == nil then return { shards = true, whole = true, gib = all.gib } end
+  local found = {}
+  for name in pairs(names) do
+    local node = all.nodes[name] or { has = "none" }
+    if not without[name] then
+      found[node.has] = true
+      if node.gib ~= nil then found.gib = math.max(found.gib or 0, node.gib) end
+    end
+  end
+  if not is_said(where.only) then return found end
+  local is_one = not (found.shards and found.whole) and not found.none
+  return { shards = is_one and found.shards, whole = is_one and found.whole, mixed = not is_one,
+    gib = found.gib }
+end
+
 -- A job's request in one form, of either side: `texts` has what it asks per node, job, task and
 -- socket. `gpu:0` asks for none.
 local function ask_of(texts, vram, shape)
   local ask = { vram = vram, gpus = {}, others = {}, tasks = shape.tasks, nodes = shape.nodes,
-    has_nodes = shape.has_nodes }
+    has_nodes = shape.has_nodes, where = shape.where }
   for per, text in pairs(texts) do
     for _, part in ipairs(is_said(text) and parts_of(text) or {}) do
       if (part.name == "gpu" or part.name == "shard") and part.count == 0 then
@@ -186,22 +248,26 @@ end
 local function whole(ask, said)
   local all = cluster()
   if is_new or ask.has_nodes or #all.with_shards == 0 then return { whole = true, said = said } end
-  if all.has_whole then
+  local open = open_to(ask.where)
+  if open.whole and not open.shards then return { whole = true, said = said } end
+  if open.whole then
     return { whole = true, said = said, exclude = table.concat(all.with_shards, ",") }
   end
-  local size = all.kinds[ask.kind or ""] or not ask.kind and all.gib
-  if size and (ask.total or 1) == 1 and ask.nodes == 1 and not ask.gpus.socket then
+  local size = ask.kind and all.kinds[ask.kind] or not ask.kind and open.gib
+  if size and open.shards and (ask.total or 1) == 1 and ask.nodes == 1 and not ask.gpus.socket then
     return { shards = size, kind = ask.kind, per = "node", said = said }
   end
+  if not open.shards and not open.mixed then return { whole = true, said = said } end
   return nil, "asks " .. (ask.total or "several") .. " GPUs: Slurm 22.05 gives a job several GPUs"
-    .. " only on nodes without shards, and there are none"
+    .. " only on nodes without shards, and none is open to it"
 end
 
 local function too_large(ask, size)
-  local all = cluster()
-  local most = is_said(ask.kind) and all.kinds[ask.kind] or all.gib
+  local all, open = cluster(), open_to(ask.where).gib
+  local most = is_said(ask.kind) and all.kinds[ask.kind] or open or all.gib
   if most == nil or size <= most then return nil end
   return "a GPU has " .. most .. " GiB at most"
+    .. (most < all.gib and " on the nodes that are open to it" or "")
 end
 
 -- Returns what it gets: `shards` for each node or task, or `whole`, or nothing; and what the user
@@ -212,7 +278,8 @@ local function plan(ask)
     if ask.total == nil and ask.gpus.socket == nil then return {} end
     return whole(ask)
   end
-  local word = ask.vram and "--vram=" .. ask.vram .. "G" or "--gres=shard:" .. ask.shards
+  local word = "--gres=shard:" .. (ask.shards or 0)
+  if ask.vram then word = "--vram=" .. (ask.said or ask.vram .. "G") end
   if ask.none and ask.total == nil and ask.gpus.socket == nil then
     return nil, word .. ": is GPU memory of no GPU (" .. ask.none .. "); leave one of them out"
   end
@@ -227,6 +294,10 @@ local function plan(ask)
     if not all.by_task then return nil, "--gres: ask once for shards; they are of one GPU" end
     return nil, "--gres: ask once for shards; --ntasks=N --gpus-per-task=1 --vram=SIZE asks for"
       .. " N GPUs"
+  end
+  if #all.with_shards > 0 and not open_to(ask.where).shards then
+    return nil, word .. ": no GPU with shards is open to it, by its partition and nodes; without"
+      .. " GPU memory a job gets whole GPUs"
   end
   -- Slurm 22.05 never starts a job with shards that wants its node for itself.
   if ask.has_nodes and not is_new then
@@ -285,7 +356,8 @@ end
 local function shape_of(job)
   local nodes, per_node = number(job.min_nodes) or 1, number(job.ntasks_per_node)
   return { nodes = nodes, tasks = number(job.num_tasks) or (per_node or 1) * nodes,
-    has_nodes = job.shared == slurm.JOB_SHARED_NONE }
+    has_nodes = job.shared == slurm.JOB_SHARED_NONE,
+    where = { partition = job.partition, only = job.req_nodes, without = job.exc_nodes } }
 end
 
 local fields = { node = "tres_per_node", job = "tres_per_job", task = "tres_per_task",
@@ -365,6 +437,7 @@ local function submit_native(job)
     if vram == nil then return refuse("vram=" .. words.vram .. ": " .. why) end
   end
   local ask = ask_of(texts_of(job), vram, shape_of(job))
+  ask.said = words.vram
   if words.gpus ~= nil and vram ~= nil and ask.total == nil then
     local gpus = tonumber(words.gpus:match("^%d+$"))
     if gpus == nil or gpus == 0 then
@@ -384,6 +457,10 @@ local function submit_native(job)
     put_whole(job, ask, get)
   end
   if get.said ~= nil then slurm.log_user("berth: %s", get.said) end
+  if vram == nil and (job.script or ""):match("\n#SBATCH[^\n]*%s%-%-vram[ =]") then
+    slurm.log_user("berth: #SBATCH --vram is behind the script's first command, where Slurm reads"
+      .. " no options: the job has no GPU memory by it")
+  end
   return slurm.SUCCESS
 end
 
@@ -397,6 +474,8 @@ local function modify_native(job, record)
     min_nodes = number(job.min_nodes) or record.min_nodes,
     num_tasks = number(job.num_tasks) or record.num_tasks,
     ntasks_per_node = number(job.ntasks_per_node) or record.ntasks_per_node,
+    partition = job.partition or record.partition,
+    req_nodes = job.req_nodes or record.req_nodes,
   }))
   local get, why = plan(ask)
   if get == nil then return refuse(why) end
@@ -598,7 +677,9 @@ local function shape_of_options(options)
   local tasks = tonumber(options["ntasks"]) or 1
   local per_node = tonumber(options["ntasks-per-node"]) or 0
   if tasks == 1 then tasks = nodes * math.max(per_node, 1) end
-  return { nodes = nodes, tasks = tasks, has_nodes = options["exclusive"] == "exclusive" }
+  return { nodes = nodes, tasks = tasks, has_nodes = options["exclusive"] == "exclusive",
+    where = { partition = options["partition"], only = options["nodelist"],
+      without = options["exclude"] } }
 end
 
 -- An empty text and not nil, which is an error to Slurm 22.05.
@@ -621,6 +702,12 @@ local function cannot_clear(options)
   if not is_new and option(options, "gpus-per-task") and tonumber(options["ntasks"]) > 1 then
     return "--gpus-per-task: leave it out; the job's tasks share one GPU of each node"
   end
+end
+
+-- Below 0 where it was not said.
+local function has_tasks_per_gpu(options)
+  local tasks = tonumber(options["ntasks-per-gpu"]) or 0
+  return tasks > 0 and tasks < 65534
 end
 
 local function vram_of_options(options)
@@ -673,8 +760,7 @@ local function filter_job(options, offset)
   local ask = ask_of(texts_of_options(options), vram_of_options(options), shape_of_options(options))
   local get = plan(ask) or {}
   if get.shards ~= nil then
-    local per_gpu = tonumber(options["ntasks-per-gpu"]) or 0 -- -1 where it was not said
-    local why = only_of_gpus(per_gpu > 0 and per_gpu < 65534, option(options, "gpu-freq"))
+    local why = only_of_gpus(has_tasks_per_gpu(options), option(options, "gpu-freq"))
     if why ~= nil then return why end
     why = cannot_clear(options)
     if why ~= nil and options["type"] ~= "sbatch" then return why end
@@ -687,32 +773,45 @@ local function filter_job(options, offset)
   end
 end
 
--- The shards of this job, as `shard:20`: of each task, and of each node. On a node Slurm tells
--- them; in salloc's shell it does not.
-local function shards_of_job()
-  local each = (os.getenv("SLURM_TRES_PER_TASK") or ""):match("shard[:=][%w:]+")
-  local there = os.getenv("SLURM_SHARDS_ON_NODE")
-  if each ~= nil or there ~= nil then return each, there and "shard:" .. there end
-  if os.getenv("SLURM_GPUS_ON_NODE") ~= nil then return nil end
-  local pipe = io.popen("scontrol -o show job " .. tonumber(os.getenv("SLURM_JOB_ID") or 0))
+-- The job of a step: that of the environment, or that of `srun --jobid=7`, which is "unset" where
+-- it was not said. nil for a job of its own.
+local function job_of_step(options)
+  if options["type"] ~= "srun" then return nil end
+  return tonumber(options["jobid"] or "") or tonumber(os.getenv("SLURM_JOB_ID") or "")
+end
+
+-- The shards of this job, as `shard:20`: of each task, and of each node; and how many tasks or
+-- nodes it has. On a node Slurm tells them; in salloc's shell, and of another job, it does not.
+local function shards_of_job(job)
+  if job == tonumber(os.getenv("SLURM_JOB_ID") or "") then
+    local each = (os.getenv("SLURM_TRES_PER_TASK") or ""):match("shard[:=][%w:]+")
+    local there = os.getenv("SLURM_SHARDS_ON_NODE")
+    if each ~= nil or there ~= nil then
+      local most = tonumber(os.getenv(each and "SLURM_NTASKS" or "SLURM_JOB_NUM_NODES") or "")
+      return each, there and "shard:" .. there, most
+    end
+    if os.getenv("SLURM_GPUS_ON_NODE") ~= nil then return nil end
+  end
+  local pipe = io.popen(string.format("scontrol -o show job %d", job))
   local text = pipe:read("*a")
   pipe:close()
   local shards = "=%S*(shard[:=][%w:]+)"
-  return text:match("TresPerTask" .. shards), text:match("TresPerNode" .. shards)
+  local each, there = text:match("TresPerTask" .. shards), text:match("TresPerNode" .. shards)
+  return each, there, tonumber(text:match(each and "NumTasks=(%d+)" or "NumNodes=(%d+)") or "")
 end
 
 -- `srun --gpus=1` and the like in a job that has shards.
-local function filter_step(options)
+local function filter_step(options, job)
   local texts = texts_of_options(options)
   if not (texts.task or ""):match("gpu") then texts.task = nil end -- the job's, by the environment
-  local ask = ask_of(texts, nil, { tasks = 1, nodes = 1 })
-  if ask.total == nil and ask.gpus.socket == nil and ask.none == nil
+  local ask = ask_of(texts, nil, { tasks = 1, nodes = 1, where = {} })
+  local per_gpu = has_tasks_per_gpu(options)
+  if ask.total == nil and ask.gpus.socket == nil and ask.none == nil and not per_gpu
     or ask.gpus.node and ask.shards then return end
-  local each, there = shards_of_job()
+  local each, there, most = shards_of_job(job)
   if each == nil and there == nil then return end
-  local why = cannot_clear(options)
+  local why = only_of_gpus(per_gpu) or cannot_clear(options)
   if why ~= nil then return why end
-  local most = tonumber(os.getenv(each and "SLURM_NTASKS" or "SLURM_JOB_NUM_NODES") or "")
   if most ~= nil and (ask.gpus.job or 0) > most or each == nil and (ask.gpus.node or 0) > 1 then
     return "asks " .. ask.total .. " GPUs, the job has memory on " .. (most or 1)
   end
@@ -753,8 +852,9 @@ end
 function slurm_cli_setup_defaults(options, early) return slurm.SUCCESS end
 
 function slurm_cli_pre_submit(options, offset)
-  local is_step = options["type"] == "srun" and os.getenv("SLURM_JOB_ID") ~= nil
-  local why = (is_step and filter_step or filter_job)(options, offset)
+  local job = job_of_step(options)
+  local why
+  if job ~= nil then why = filter_step(options, job) else why = filter_job(options, offset) end
   if why == nil then return slurm.SUCCESS end
   io.stderr:write(options["type"], ": error: berth: ", why, "\n")
   return slurm.ERROR
