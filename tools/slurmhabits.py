@@ -477,6 +477,23 @@ HABITS = [batch, array, no_gpu, whole, several_for_a_task, a_gpu_for_each_task, 
           none_for_a_step, components, cannot_be, whole_among_shards, beside, behind_a_command]
 
 
+def script_away(bed):
+    """Where nothing reads the word, a job has no GPU: it is told so, and sees none of others."""
+    path, said = bed.cluster + "/slurm.conf", bed.folder + "/away"
+    with open(path, encoding="utf-8") as file:
+        text = re.sub(r"(?m)^(JobSubmit|CliFilter)Plugins=", r"#\g<0>", file.read())
+    bed.stop_slurmctld(signal.SIGTERM)
+    bed.write(path, text)
+    bed.start_slurmctld()
+    wait_until("an answer of slurmctld", lambda: attempt("scontrol", "ping")[0])
+    command("sbatch", "--wait", "--output=" + said, "--chdir=/", "--vram=20G",
+            bed.batch_of(['echo "sees ${CUDA_VISIBLE_DEVICES:-all}, ${BERTH_VRAM_BYTES:-none}"']))
+    with open(said, encoding="utf-8") as file:
+        text = file.read()
+    if "sees NoDevFiles, none" not in text or "Slurm gave the job no GPU" not in text:
+        raise Failure(f"a job with --vram where no script of berth's is: {text}")
+
+
 def native(seed, count):
     """Each habit once, and more that are drawn, up to so many."""
     draw = random.Random(seed)
@@ -490,8 +507,10 @@ def native(seed, count):
             bed.habits[habit.__name__] += 1
             habit(bed, draw, f"{habit.__name__}{number}")
         bed.wait_for_all()
+        found = bed.judge()
+        script_away(bed)
         release_text = ".".join(f"{part:02}" for part in release())
-        print(f"slurm-check: Slurm {release_text}, seed {seed}: {bed.judge()} "
+        print(f"slurm-check: Slurm {release_text}, seed {seed}: {found} "
               f"({time.monotonic() - began:.0f} s)", flush=True)
 
 

@@ -4,9 +4,9 @@
 // They are checked where they are given, and go to the controller in the job's control environment,
 // which job_submit.lua reads (examples/slurm). On the node the job finds BERTH_JOB_ID and
 // BERTH_VRAM_BYTES; the script of a job that has shards does not find by which words it asked for
-// GPUs, as its steps would ask for them again, and shards are no GPUs. With the argument `mps` in
-// plugstack.conf it also finds what an MPS server that the administrator runs there holds its
-// clients to: CUDA_MPS_PINNED_DEVICE_MEM_LIMIT.
+// GPUs, as its steps would ask for them again, and shards are no GPUs. A script that was given none
+// is told so, and sees none. With the argument `mps` in plugstack.conf it also finds what an MPS
+// server that the administrator runs there holds its clients to: CUDA_MPS_PINNED_DEVICE_MEM_LIMIT.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -114,13 +114,27 @@ std::optional<Bytes> vram_of_gpu(spank_t spank) {
   return Bytes(*shards * berth::slurm::kShard);
 }
 
-/// Of a batch script. What sbatch's options were, each srun in it takes for its own.
-void forget_asked_gpus(spank_t spank) {
+bool is_batch_script(spank_t spank) {
   constexpr std::uint32_t kBatchScript = 0xfffffffb;  // SLURM_BATCH_SCRIPT of slurm.h
   std::uint32_t step = 0;
-  const bool is_batch =
-      spank_get_item(spank, S_JOB_STEPID, &step) == ESPANK_SUCCESS && step == kBatchScript;
-  if (!is_batch || variable(spank, "SLURM_SHARDS_ON_NODE").empty()) return;
+  return spank_get_item(spank, S_JOB_STEPID, &step) == ESPANK_SUCCESS && step == kBatchScript;
+}
+
+/// Where no script of berth's reads the word Slurm gives the job no GPU. Without the variable it
+/// would see those of others.
+bool is_without_gpu(spank_t spank) {
+  if (asked.vram.empty() || !is_batch_script(spank)) return false;
+  if (!variable(spank, "SLURM_GPUS_ON_NODE").empty()) return false;
+  slurm_error(
+      "berth: --vram=%s: Slurm gave the job no GPU; its controller runs no job_submit.lua of berth",
+      asked.vram.c_str());
+  set(spank, "CUDA_VISIBLE_DEVICES", "NoDevFiles");  // Slurm's own word for none
+  return true;
+}
+
+/// Of a batch script. What sbatch's options were, each srun in it takes for its own.
+void forget_asked_gpus(spank_t spank) {
+  if (!is_batch_script(spank) || variable(spank, "SLURM_SHARDS_ON_NODE").empty()) return;
   for (const char* const name :
        {"SLURM_GPUS", "SLURM_GPUS_PER_NODE", "SLURM_GPUS_PER_TASK", "SLURM_GPUS_PER_SOCKET",
         "SLURM_CPUS_PER_GPU", "SLURM_MEM_PER_GPU", "SLURM_GPU_BIND"}) {
@@ -182,6 +196,7 @@ int slurm_spank_task_init(spank_t spank, int count, char** arguments) {
   if (spank_get_item(spank, S_JOB_ID, &job) == ESPANK_SUCCESS) {
     set(spank, "BERTH_JOB_ID", std::to_string(job));
   }
+  if (is_without_gpu(spank)) return 0;
   forget_asked_gpus(spank);
   const auto size = vram_of_gpu(spank);
   if (!size) return 0;
