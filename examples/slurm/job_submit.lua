@@ -573,7 +573,7 @@ local function check_size(word, text)
 end
 
 local function note_of(job)
-  local note = { gpus = 1, class = "medium" }
+  local note = { class = "medium" }
   local count, why = gpus_of(job)
   if why ~= nil then return nil, why end
   local words = words_of(job)
@@ -585,7 +585,7 @@ local function note_of(job)
   if words.gpus ~= nil and not words.gpus:match("^%d+$") then
     return nil, "gpus=" .. words.gpus .. ": is no number"
   end
-  note.gpus = count or tonumber(words.gpus) or note.gpus
+  note.gpus = count or tonumber(words.gpus) or words.vram and 1 or 0
   local most = limits().gpus
   if most ~= nil and note.gpus > most then
     return nil, "asks " .. note.gpus .. " GPUs, the cluster has " .. most
@@ -604,6 +604,10 @@ local function submit_held(job, submit_uid)
   end
   if is_said(job.exc_nodes) then
     return refuse("--exclude=" .. job.exc_nodes .. ": berth chooses the node")
+  end
+  local nodes = number(job.min_nodes) or 1
+  if nodes > 1 then
+    return refuse("--nodes=" .. nodes .. ": berth chooses the nodes; ask for GPUs by --gpus=N")
   end
   local note, why = note_of(job)
   if note == nil then return refuse(why) end
@@ -750,9 +754,23 @@ local function is_from_before(options, offset)
   return is_same
 end
 
+-- What srun asks of a held partition its step would ask once more, and shards are no GPUs: it goes
+-- to the controller as a word.
+local function filter_held(options)
+  if options["type"] ~= "srun" then return end
+  local total = ask_of(texts_of_options(options), nil, shape_of_options(options)).total
+  if total == nil then return end
+  for _, name in ipairs({ "gres", "gpus-per-task" }) do -- which cannot be cleared altogether
+    if option(options, name) then return "--" .. name .. ": say --gpus=" .. total end
+  end
+  clear(options)
+  local comment = option(options, "comment")
+  options["comment"] = (comment and comment .. " " or "") .. "gpus=" .. total
+end
+
 -- Both return why the command is refused, if it is.
 local function filter_job(options, offset)
-  if is_for_held(options) then return end
+  if is_for_held(options) then return filter_held(options) end
   if is_from_before(options, offset) then
     return "--vram=" .. vram_before .. ": Slurm gives it to the job's next component, too; for each"
       .. " component with GPU memory say --gres=shard:GIB"
