@@ -21,6 +21,12 @@
 /// slurm.h tells callers to free with it, and does not declare it.
 extern "C" void slurm_xfree(void** value);
 
+/// Slurm's word for a reason: libslurm has the first up to 23.02, and the second after that.
+extern "C" {
+[[gnu::weak]] char* slurm_job_reason_string(enum job_state_reason reason);
+[[gnu::weak]] char* slurm_job_state_reason_string(enum job_state_reason reason);
+}
+
 namespace berth::slurm {
 
 namespace {
@@ -71,6 +77,14 @@ bool was_requeued(const slurm_job_info_t& job) {
          std::string_view(job.state_desc) == "job requeued in held state";  // as slurmctld has it
 }
 
+/// As squeue prints it; "" where libslurm does not tell.
+std::string reason_word(const slurm_job_info_t& job) {
+  const auto reason = static_cast<enum job_state_reason>(job.state_reason);
+  if (slurm_job_reason_string != nullptr) return text(slurm_job_reason_string(reason));
+  if (slurm_job_state_reason_string != nullptr) return text(slurm_job_state_reason_string(reason));
+  return "";
+}
+
 std::string reason_text(const slurm_job_info_t& job) {
   if (job.state_desc != nullptr) return job.state_desc;
   switch (job.state_reason) {
@@ -102,7 +116,7 @@ std::string reason_text(const slurm_job_info_t& job) {
     case WAIT_PROLOG:
       return "a prolog runs";
     default:
-      return "Slurm's reason " + std::to_string(job.state_reason);
+      return "a rule of Slurm's, number " + std::to_string(job.state_reason);
   }
 }
 
@@ -220,6 +234,7 @@ JobRecord record_of(slurm_job_info_t& job) {
       record.is_held_by_user =
           record.is_held && job.state_reason == WAIT_HELD_USER && !record.is_requeued_held;
       record.reason = reason_text(job);
+      record.word = reason_word(job);
       record.nodes = split_nodes(job.nodes);
       if (record.is_held) record.begin = job.start_time;  // where it has none, its begin time
       return record;

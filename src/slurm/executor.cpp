@@ -9,14 +9,14 @@ Expected<void> SlurmExecutor::launch(const live::Assignment& assigned) {
   const JobRecord* const job = common_.record_of(id);
   if (job == nullptr) return fail(ErrorCode::NotFound, "Slurm no longer knows it");
   const auto place = place_of(assigned.grant, common_.cluster);
-  if (!place) return std::unexpected(place.error());
+  if (!place) return put_back(assigned, place.error().message);
   const Shards before = parse_shards(job->gres);
   const Shards now = parse_shards(place->gres);
   if (!before.per.empty() && before != now) {
     const std::string why = "Slurm keeps it to " + job->gres + ", and this place is " + place->text;
-    if (!is_narrowed_by(before, assigned.job)) return fail(ErrorCode::Conflict, why);
+    if (!is_narrowed_by(before, assigned.job)) return put_back(assigned, why);
     common_.around->loop.post([this, id, attempt = assigned.attempt, why] {
-      reconciliation_.queue_again(id, attempt, why);
+      reconciliation_.queue_again(id, attempt, {.why = why, .at = common_.now()});
     });
     return {};
   }
@@ -43,12 +43,21 @@ Expected<void> SlurmExecutor::launch(const live::Assignment& assigned) {
                             return;
                           if (!done) {
                             common_.berths.erase(berth);
-                            return common_.conductor->on_failed(id, attempt, done.error().message);
+                            const std::string& why = done.error().message;
+                            return reconciliation_.put_back(id, attempt, why, why);
                           }
                           if (berth->second.stage != Berth::Stage::Sent) return;
                           berth->second.stage = Berth::Stage::Released;
                           berth->second.since = common_.now();
                         });
+  return {};
+}
+
+/// Later: a start is answered first.
+Expected<void> SlurmExecutor::put_back(const live::Assignment& assigned, const std::string& why) {
+  common_.around->loop.post([this, id = assigned.job.id, attempt = assigned.attempt, why] {
+    reconciliation_.put_back(id, attempt, why, why);
+  });
   return {};
 }
 

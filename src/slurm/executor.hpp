@@ -32,6 +32,7 @@ class SlurmExecutor : public live::Executor {
 
  private:
   bool is_narrowed_by(const Shards& kept, const Job& job) const;
+  Expected<void> put_back(const live::Assignment& assigned, const std::string& why);
 
   Common& common_;
   Reconciliation& reconciliation_;

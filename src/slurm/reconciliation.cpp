@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/text/text.hpp"
+
 namespace berth::slurm {
 
 namespace {
@@ -14,6 +16,12 @@ constexpr int kMostBareRuns = 3;             ///< Of a job, before it is held.
 
 /// By this berth-slurm or one before it, which wrote down why.
 bool is_sent_back(const JobRecord& job) { return job.admin_comment.contains(';'); }
+
+/// With Slurm's word; `otherwise` where that is none, or says no more than that berth held it.
+std::string why_pending(const JobRecord& job, const std::string& otherwise) {
+  if (job.reason.empty() || job.word.starts_with("JobHeld")) return otherwise;
+  return job.reason + (job.word.empty() ? "" : " (" + job.word + ")");
+}
 
 }  // namespace
 
@@ -106,6 +114,7 @@ void Reconciliation::on_berth(const JobRecord& job, Berth& berth) {
       if (berth.stage == Stage::Sent || berth.stage == Stage::Released) {
         berth.stage = Stage::Runs;
         berth.since = common_.now();
+        unmade_.forget(job_of(job.id));
         common_.conductor->on_started(job_of(job.id), berth.attempt);
       }
       return look_for_shards(job, berth);
@@ -142,6 +151,7 @@ void Reconciliation::on_over(const JobRecord& job, const Berth& berth) {
 }
 
 void Reconciliation::on_gone(JobId id) {
+  unmade_.forget(id);
   const auto berth = common_.berths.find(id);
   if (berth != common_.berths.end()) {
     common_.conductor->on_lost(id, berth->second.attempt, "Slurm no longer knows it");
@@ -150,11 +160,17 @@ void Reconciliation::on_gone(JobId id) {
   }
 }
 
+/// A word that is not about what is free now is not worth much of a wait: the job holds its place.
+bool Reconciliation::is_late(const JobRecord& job, const Berth& berth) const {
+  const Duration waited = common_.now() - berth.since;
+  return waited >= common_.options.patience || (waited >= kSoon && is_refusal(job.word));
+}
+
 /// An attempt that Slurm was told to run and did not.
 void Reconciliation::take_back(const JobRecord& job, Berth& berth, const std::string& why) {
   berth.stage = Berth::Stage::TakenBack;
   common_.order(Hold{job.id}, "job " + std::to_string(job.id) + " that does not start",
-                [this, id = job_of(job.id), attempt = berth.attempt, why] {
+                [this, id = job_of(job.id), attempt = berth.attempt, why, word = job.word] {
                   const JobRecord* const now = common_.record_of(id);
                   const auto found = common_.berths.find(id);
                   if (found == common_.berths.end()) return;
@@ -163,7 +179,7 @@ void Reconciliation::take_back(const JobRecord& job, Berth& berth, const std::st
                     return on_berth(*now, found->second);
                   }
                   common_.berths.erase(found);
-                  common_.conductor->on_failed(id, attempt, "Slurm did not start it: " + why);
+                  put_back(id, attempt, word, why);
                 });
 }
 
@@ -178,8 +194,8 @@ void Reconciliation::check_runs() {
     if (berth.stage != Berth::Stage::Released || job == nullptr) continue;
     if (job->phase != Phase::Pending) continue;
     if (now - berth.since >= kSoon) late = job->id;
-    if (now - berth.since < common_.options.patience) continue;
-    take_back(*job, berth, job->reason.empty() ? "no reason was given" : job->reason);
+    if (!is_late(*job, berth)) continue;
+    take_back(*job, berth, why_pending(*job, "no reason was given"));
   }
   if (late) common_.order(Nudge{*late}, "job " + std::to_string(*late));
   for (const JobId id : rested) end_rest(id);
@@ -218,7 +234,8 @@ void Reconciliation::on_back_in_queue(const JobRecord& job, Berth& berth) {
                   });
     return;
   }
-  if (job.is_held) take_back(job, berth, "it was held in Slurm before it began");
+  // Slurm itself holds a job that its place cannot have.
+  if (job.is_held) take_back(job, berth, why_pending(job, "it was held before it began"));
 }
 
 void Reconciliation::rest(JobId id, Berth& berth) {
@@ -243,7 +260,9 @@ void Reconciliation::end_rest(JobId id) {
         id, back.attempt, {.outcome = Outcome::Failed, .code = 0, .at = common_.now(), .note = ""});
   }
   const bool was_bare = back.stage == Berth::Stage::SentBack;
-  queue_again(id, back.attempt, was_bare ? back.why_back : "Slurm ended it to run it again");
+  queue_again(
+      id, back.attempt,
+      {.why = was_bare ? back.why_back : "Slurm ended it to run it again", .at = common_.now()});
   if (was_bare) hold_if_bare_again(id);
   if (back.is_to_wait) {
     hold(id, "it was queued again to be held (scontrol requeuehold); berth release lets it start");
@@ -259,19 +278,39 @@ void Reconciliation::ask(const Input& input) {
                           .fail = [](live::Setback, const Error& error) { say(error.message); }});
 }
 
-void Reconciliation::queue_again(JobId id, Attempt attempt, const std::string& why) {
+void Reconciliation::queue_again(JobId id, Attempt attempt, const Again& again) {
   common_.conductor->on_ended(
       id, attempt,
-      {.outcome = Outcome::Failed, .code = kRequeuedBySlurm, .at = common_.now(), .note = why});
+      {.outcome = Outcome::Failed, .code = kRequeuedBySlurm, .at = again.at, .note = again.why});
   const JobRecord* const job = common_.record_of(id);
   const Job* const known = common_.view().find(id);
   if (job == nullptr || known == nullptr) return;
-  const GpuTypes types = types_of(parse_shards(job->gres), common_.cluster);
-  if (types == 0 || known->spec.request.gpu.types == types) return;
   Updated kept{.job = id, .spec = known->spec};
-  kept.spec.request.gpu.types = types;
+  GpuRequest& gpu = kept.spec.request.gpu;
+  if (const GpuTypes types = types_of(parse_shards(job->gres), common_.cluster)) gpu.types = types;
+  if (again.begin != kStart) {
+    kept.spec.conditions.edit().begin = again.begin;
+    gpu.only = again.only;
+  }
+  if (gpu == known->spec.request.gpu && again.begin == kStart) return;
   kept.spec.time_limit = job->time_limit;
   ask(kept);
+}
+
+void Reconciliation::put_back(JobId id, Attempt attempt, const std::string& word,
+                              const std::string& why) {
+  const Job* const known = common_.view().find(id);
+  if (known == nullptr) return;
+  const NextTry next = unmade_.add(*known, common_.cluster, word);
+  const auto place = place_of(known->grant, common_.cluster);
+  const std::string text = std::string(live::kBecause) + "Slurm did not start it" +
+                           (place ? " on " + place->nodes : "") + ": " + why + "; the next try " +
+                           seconds_text(next.wait) + " s later" +
+                           (next.only != 0 ? ", elsewhere" : "");
+  say("job " + std::to_string(id.value()) + ": " + text);
+  queue_again(
+      id, attempt,
+      {.why = text, .at = known->since, .begin = common_.now() + next.wait, .only = next.only});
 }
 
 /// Slurm 22.05 begins jobs whose node failed during their start without their shards, with no GPU

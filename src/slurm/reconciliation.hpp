@@ -10,6 +10,7 @@
 #include <string>
 
 #include "slurm/common.hpp"
+#include "slurm/unmade.hpp"
 
 namespace berth::slurm {
 
@@ -33,8 +34,18 @@ class Reconciliation {
 
   /// A run is over and the job is held, to run again once Slurm has finished with that run.
   void rest(JobId id, Berth& berth);
+  /// How a job waits whose attempt is over.
+  struct Again {
+    std::string why;
+    Instant at;              ///< When its run ended.
+    Instant begin = kStart;  ///< It waits without a place until then.
+    GpuSet only = 0;         ///< The GPUs that it may have.
+  };
   /// Ends an attempt of a job that runs again, on the GPUs that Slurm keeps it to.
-  void queue_again(JobId id, Attempt attempt, const std::string& why);
+  void queue_again(JobId id, Attempt attempt, const Again& again);
+  /// The same of a start that Slurm refused, or did not make: nothing ran, and no such start is the
+  /// last. `word` is Slurm's, or its error; `why` is for people.
+  void put_back(JobId id, Attempt attempt, const std::string& word, const std::string& why);
 
   // What time alone changes; to be called every second or so.
 
@@ -47,6 +58,7 @@ class Reconciliation {
   void settle_nodes_of(JobId id);
   Instant end_of(const JobRecord& job) const;
   void on_over(const JobRecord& job, const Berth& berth);
+  bool is_late(const JobRecord& job, const Berth& berth) const;
   void take_back(const JobRecord& job, Berth& berth, const std::string& why);
   void on_back_in_queue(const JobRecord& job, Berth& berth);
   bool has_rested(const Berth& berth) const;
@@ -59,6 +71,7 @@ class Reconciliation {
   void hold(JobId id, const std::string& why);
 
   Common& common_;
+  UnmadeStarts unmade_;
   std::map<JobId, int> bare_;       ///< Runs without their shards, one after the other.
   std::map<NodeId, Instant> away_;  ///< Nodes without jobs, and from when on they take some again.
 };

@@ -48,6 +48,7 @@ struct JobRecord {
   bool is_held_by_user = false;     ///< The same, at its user's wish.
   bool is_requeued_held = false;    ///< The same: its run was ended for that, by whomever.
   std::string reason;               ///< Why it is pending, in words.
+  std::string word;                 ///< The same, as `AssocMaxJobsLimit`; "" where unknown.
   Outcome outcome = Outcome::Done;  ///< Where it is over.
   std::int32_t exit_code = 0;
   std::string why_over;  ///< Slurm's word for an end other than that of its process.

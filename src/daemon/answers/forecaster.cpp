@@ -600,7 +600,8 @@ http::Response Forecaster::why(Engine engine, JobId job, const Waiting& waiting,
   if (is_running(state) && !question.note.empty()) json["reason"] = question.note;
   if (state == JobState::Held) json["reason"] = held_text(question.note);
   if (state == JobState::Deferred) {
-    json["reason"] = deferred_text(*engine.view().find(job), engine.view());
+    const std::string text = deferred_text(*engine.view().find(job), engine.view());
+    json["reason"] = with_cause(text, question.note);
   }
   if (const std::string by = suspended_text(*engine.view().find(job), question.note); !by.empty()) {
     const std::string waits = state == JobState::Held ? "" : json["reason"].get<std::string>();

@@ -189,6 +189,9 @@ Reasons::Text reason_of(const Job& job, Reasons& reasons, const std::string& not
     return {held_text(note), held_text(note)};
   }
   const Reasons::Text& reason = reasons.of(job);
+  if (job.state == JobState::Deferred) {
+    return {with_cause(reason.full, note), with_cause(reason.brief, note)};
+  }
   if (job.state == JobState::Stopping && live::says_who_ended(note)) {
     return {joined(note, reason.full), joined(note, reason.brief)};
   }
@@ -328,6 +331,10 @@ std::string deferred_text(const Job& job, const ClusterView& view) {
   if (!text.empty()) return text;
   return "waits for its turn: at most " + std::to_string(asked.array.at_once) + " of array " +
          std::to_string(asked.array.first.value()) + " at once";
+}
+
+std::string with_cause(const std::string& text, const std::string& note) {
+  return note.starts_with(live::kBecause) ? text + ", " + note : text;
 }
 
 Reasons::Text Reasons::why_it_waits(JobId job, const std::optional<Refused>& decided) const {

@@ -41,6 +41,9 @@ std::string held_text(const std::string& note);
 /// `waits for job 7 to end well`: of a deferred job.
 std::string deferred_text(const Job& job, const ClusterView& view);
 
+/// `waits until 18:10, because ...`, if the note says why.
+std::string with_cause(const std::string& text, const std::string& note);
+
 /// Why jobs wait, as text. Jobs with equal asks wait for the same, so few of a page are explained.
 /// Good until the engine's next step.
 class Reasons {
