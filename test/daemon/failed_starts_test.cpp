@@ -42,6 +42,7 @@ TEST_F(NoStarts, SayWhyInListsAndAnswers) {
   EXPECT_EQ(rig_.job(id)["state"], "starting");
   bring_back();
   EXPECT_EQ(rig_.wait_end(id)["exit_code"], 3);
+  EXPECT_EQ(rig_.job(id)["attempts"][0]["note"], "was not started");
 }
 
 TEST_F(NoStarts, AreCancelledAtOnce) {

@@ -317,7 +317,10 @@ Expected<std::string> Presenter::detail(JobId id, const Viewer& viewer,
       continue;
     }
     // The same process went on as the next. Older journals have no end of it.
-    const bool went_on = end ? end->note == live::kSuspended : &attempt != &attempts->back();
+    const bool began = attempt.started != kNever;
+    const bool has_next = &attempt != &attempts->back();
+    const bool went_on = end ? end->note == live::kSuspended : began && has_next;
+    const bool never_began = !end && !began && (has_next || (*row)->end);
     const bool has_code = end && !went_on && !has_unknown_code((*row)->spec, end->outcome);
     const auto peak = std::ranges::find(*peaks, attempt.attempt, &journal::PeakRow::attempt);
     const auto energy = std::ranges::find(*energies, attempt.attempt, &journal::EnergyRow::attempt);
@@ -331,9 +334,10 @@ Expected<std::string> Presenter::detail(JobId id, const Viewer& viewer,
          {"gpus", gpus_json(attempt.gpus)},
          {"outcome", end && !went_on ? Json(outcome_word(*end)) : Json()},
          {"exit_code", has_code ? Json(end->code) : Json()},
-         {"note", went_on ? std::string(live::kSuspended)
-                  : end   ? sight.note(end->note)
-                          : ""}});
+         {"note", went_on       ? std::string(live::kSuspended)
+                  : never_began ? "was not started"
+                  : end         ? sight.note(end->note)
+                                : ""}});
   }
   json["attempts"] = std::move(list);
   json["reports"] = Json::object();
