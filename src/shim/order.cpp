@@ -24,6 +24,7 @@ static auto members(Process& v) { return std::tie(v.pid, v.start); }
 static auto members(Exit& v) { return std::tie(v.kind, v.number, v.at); }
 static auto members(Started& v) { return std::tie(v.job); }
 static auto members(Ended& v) { return std::tie(v.exit, v.note); }
+static auto members(Unstarted& v) { return std::tie(v.why); }
 static auto members(Attach& v) {
   return std::tie(v.socket, v.terminal, v.rows, v.columns, v.optional);
 }

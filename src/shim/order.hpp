@@ -74,7 +74,12 @@ struct Ended {
   /// `log capped at 64 MiB`, `ended 3 processes left behind`, what failed; `; ` between; often "".
   std::string note;
 };
-using Event = std::variant<Started, Ended>;
+/// Nothing of it ran, for want of what another try may find: a process, a descriptor, room for the
+/// attempt file. The record has neither `go` nor `exit`.
+struct Unstarted {
+  std::string why;
+};
+using Event = std::variant<Started, Ended, Unstarted>;
 
 std::string encode(const Order& order);
 std::string encode(const Event& event);

@@ -117,6 +117,22 @@ TEST(Trouble, AShimThatDiesBeforeItBeginsCostsNoJob) {
   EXPECT_EQ(rig.log(id), "once\n");
 }
 
+/// As where other processes are all that there may be: fork fails then, as pipe(2) does here.
+TEST(Trouble, AShimThatTheMachineGivesTooLittleCostsNoJob) {
+  Rig rig;
+  rig.start();
+  const pid_t spare = stop_spare(rig);
+  const rlimit few{.rlim_cur = 7, .rlim_max = 7};  // what it has, and the two files of its order
+  ASSERT_EQ(prlimit(spare, RLIMIT_NOFILE, &few, nullptr), 0);
+  const int id = rig.submit("echo once");
+  kill(spare, SIGCONT);
+  const Json job = rig.wait_end(id);
+  EXPECT_EQ(job["state"], "done") << job;
+  ASSERT_EQ(job["attempts"].size(), 2U) << job;
+  EXPECT_EQ(job["attempts"][0]["note"], "was not started");
+  EXPECT_EQ(rig.log(id), "once\n");
+}
+
 /// It holds its order, and will follow it when it continues: no other shim may.
 TEST(Trouble, AShimThatHangsBeforeItBeginsIsWaitedFor) {
   Rig rig;

@@ -136,6 +136,9 @@ TEST(Event, ArrivesAsItWasSent) {
   ASSERT_TRUE(two);
   EXPECT_EQ(std::get<Ended>(*two).exit, exit);
   EXPECT_EQ(std::get<Ended>(*two).note, "a note");
+  const auto three = decode_event(encode(Event(Unstarted{.why = "no process"})));
+  ASSERT_TRUE(three);
+  EXPECT_EQ(std::get<Unstarted>(*three).why, "no process");
 }
 
 TEST(Event, IsRefusedCutAnywhereAndWithMore) {

@@ -96,6 +96,9 @@ struct Launcher::Shim {
   std::unique_ptr<Loop::Watch> exit;
 };
 
+/// Of an attempt of which nothing ran, and whose shim told no reason.
+constexpr auto kNeverBegan = "its shim died before it began";
+
 std::string cgroup_path(const std::string& parent, JobId job, Attempt attempt) {
   if (parent.empty()) return "";
   return parent + "/berth-" + std::to_string(job.value()) + "." + std::to_string(attempt.value());
@@ -260,13 +263,15 @@ void Launcher::on_message(Key key) {
     shim.has_go = true;
     return hooks_.started(key.first, key.second);
   }
-  const auto& ended = std::get<shim::Ended>(*event);
   shim.messages.reset();
-  shim.has_go = true;
   auto over = std::move(live_.extract(key).mapped());
   publish();
   // First: the next start waits for the look at the GPUs that this asks for, the shim for nothing.
-  hooks_.ended(key.first, key.second, ended.exit, ended.note);
+  if (const auto* const ended = std::get_if<shim::Ended>(&*event)) {
+    hooks_.ended(key.first, key.second, ended->exit, ended->note);
+  } else {
+    hooks_.failed(key.first, key.second, std::get<shim::Unstarted>(*event).why);
+  }
   see_off(std::move(over));
 }
 
@@ -310,7 +315,7 @@ void Launcher::on_exit(Key key) {
 void Launcher::tell_exit(Key key, bool has_go) {
   const auto record = read_record(key);
   const bool never_ran = !has_go && record && !record->go && !record->exit;
-  if (never_ran) return hooks_.failed(key.first, key.second);
+  if (never_ran) return hooks_.failed(key.first, key.second, kNeverBegan);
   if (!has_go && record && record->go) hooks_.started(key.first, key.second);  // not told yet
   tell_end(key, record.value_or(shim::Record{.job = key.first, .attempt = key.second}));
 }
@@ -390,7 +395,9 @@ live::Trace Launcher::adopt(JobId job, Attempt attempt) {
 /// A shim takes the lock before it writes its identity.
 void Launcher::look_for_names() {
   for (const auto& [key, manner] : std::exchange(unnamed_, {})) {
-    if (adopt(key.first, key.second) == live::Trace::None) hooks_.failed(key.first, key.second);
+    if (adopt(key.first, key.second) == live::Trace::None) {
+      hooks_.failed(key.first, key.second, kNeverBegan);
+    }
     if (manner) stop(key.first, key.second, *manner);
   }
 }

@@ -28,8 +28,8 @@ namespace berth::daemon {
 /// The fate of an attempt.
 struct Hooks {
   std::function<void(JobId, Attempt)> started;
-  /// Its shim died before anything of it ran.
-  std::function<void(JobId, Attempt)> failed;
+  /// Its shim ended before anything of it ran.
+  std::function<void(JobId, Attempt, const std::string& why)> failed;
   std::function<void(JobId, Attempt, const shim::Exit&, const std::string& note)> ended;
   /// Its shim died without telling how it ended; what could be found of its processes is gone, as
   /// the note says.

@@ -131,9 +131,9 @@ Expected<void> ShimSite::open_launcher() {
             if (executor_->on_started(job, attempt)) conductor_->on_started(job, attempt);
           },
       .failed =
-          [this](JobId job, Attempt attempt) {
+          [this](JobId job, Attempt attempt, const std::string& why) {
             executor_->on_ended(job);
-            conductor_->on_failed(job, attempt, "its shim died before it began");
+            conductor_->on_failed(job, attempt, why);
           },
       .ended = [this](JobId job, Attempt attempt, const shim::Exit& exit,
                       const std::string& note) { on_ended(job, attempt, exit, note); },

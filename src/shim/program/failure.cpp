@@ -70,6 +70,11 @@ std::string_view words_of_output(int number) {
 
 }  // namespace
 
+bool is_of_machine(Step step) {
+  return step == Step::Pipes || step == Step::Terminal || step == Step::Fork ||
+         step == Step::Record;
+}
+
 std::string describe(const Failure& failure, const Order& order) {
   if (failure.step == Step::Output) {
     const std::string_view more = words_of_output(failure.number);

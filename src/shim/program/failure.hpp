@@ -30,6 +30,9 @@ struct Failure {
   int number = 0;  ///< An errno.
 };
 
+/// Whether it is the machine that lacks something, for now, and nothing is wrong with the order.
+bool is_of_machine(Step step);
+
 template <class T>
 using Attempted = std::expected<T, Failure>;
 

@@ -35,6 +35,7 @@ class Pump {
   /// Another client takes the place of the one before, if there is one; it may go.
   void replace(Client client, const Attach& size);
   bool has_terminal() const { return ends_.terminal.is_open(); }
+  bool has_client() const { return client_.has_value(); }
 
   /// The process group in the foreground of the job's terminal; nothing without a terminal.
   std::optional<pid_t> foreground() const;

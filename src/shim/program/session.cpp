@@ -68,6 +68,9 @@ Session::Session(const Spare& spare, Told told)
 
 void Session::run() {
   failure_ = start();
+  // What its client has sent already would be lost on the way to the next shim.
+  const bool has_client = pump_ && pump_->has_client();
+  if (is_of_machine(failure_.step) && !has_client) return give_back();
   if (launched_) hold();
   conclude();
 }
@@ -101,6 +104,7 @@ Failure Session::start_with(std::optional<Client> client) {
   pump_.emplace(std::move(streams->shim), log_, std::move(client));
   if (order_.attach && order_.attach->optional) pump_->let_go();
   if (!launched) return launched.error();
+  if (is_of_machine(launched->failure().step)) return launched->failure();  // and ended by itself
   launched_ = *launched;
   ending_.emplace(launched->pid(), order_);
   elsewhere_.emplace(user_of(order_));
@@ -209,6 +213,12 @@ void Session::obey(const Wishes& wishes) {
   if (!wishes.hung_up) return;
   was_hung_up_ = true;
   ending_->hang_up(pump_->foreground());
+}
+
+/// The record says that nothing ran by what it lacks: a daemon that comes later launches it again.
+void Session::give_back() {
+  if (!order_.cgroup.empty() && !order_.keeps_cgroup) rmdir(order_.cgroup.c_str());
+  send_event(spare_.daemon, Unstarted{.why = describe(failure_, order_)});
 }
 
 void Session::conclude() {

@@ -38,6 +38,7 @@ class Session {
   bool reap();
   void collect(pid_t pid, int status);
   void obey(const Wishes& wishes);
+  void give_back();
   void conclude();
   void show_ends_elsewhere();
   void report_failure();
