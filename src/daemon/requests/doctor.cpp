@@ -71,21 +71,24 @@ Json gpus(const Daemon& daemon) {
   }
   if (!before.empty()) return check("gpus", "warn", before);
   std::string excluded;
+  const char* of_excluded = "ok";
   for (const GpuId gpu : daemon.options().exclude) {
     excluded += (excluded.empty() ? "" : ", ") + std::to_string(gpu.value());
-    if (gpu.value() >= daemon.machine().devices.list.size()) excluded += " (there is none)";
+    if (gpu.value() < daemon.machine().devices.list.size()) continue;
+    excluded += " (there is none)";
+    of_excluded = "warn";
   }
   if (const GivenGpus& given = daemon.given(); !given.others.empty()) {
     std::string numbers;
     for (const GpuId gpu : given.others) {
       numbers += (numbers.empty() ? "" : ", ") + std::to_string(gpu.value());
     }
-    return check("gpus", "ok",
+    return check("gpus", of_excluded,
                  "usable, but for those that berthd was not given (" + given.by + "): " + numbers +
                      (excluded.empty() ? "" : ", and those that `exclude` names: " + excluded));
   }
   if (!excluded.empty()) {
-    return check("gpus", "ok", "usable, but for those that `exclude` names: " + excluded);
+    return check("gpus", of_excluded, "usable, but for those that `exclude` names: " + excluded);
   }
   std::string shared;
   for (const Device& device : daemon.machine().devices.list) {

@@ -212,6 +212,20 @@ TEST(AuditTest, PaddingHidesNothingOfWhatWasAsked) {
 
 // ---- Excluded GPUs ---------------------------------------------------------------------------
 
+/// A slip of the finger, as counting from 1.
+TEST(Exclude, AGpuThatThereIsNotIsWarnedOf) {
+  Rig rig({.config = "exclude = [7]\n"});
+  rig.start();
+  const Json checks = rig.request("GET", "/v1/doctor").body["checks"];
+  for (const Json& check : checks) {
+    if (check["name"] != "gpus") continue;
+    EXPECT_EQ(check["status"], "warn");
+    EXPECT_EQ(check["detail"], "usable, but for those that `exclude` names: 7 (there is none)");
+    return;
+  }
+  FAIL() << "doctor looks at no GPUs";
+}
+
 TEST(Exclude, AGpuThatIsLeftOutTakesNoJobUntilTheConfigurationSaysOtherwise) {
   const std::string base = "probe = \"100ms\"\ngrace = \"500ms\"\n";
   Rig rig({.config = base + "exclude = [0]\n"});
