@@ -109,6 +109,28 @@ TEST_F(AttachTest, AClientWithATmpOfItsOwnHasItsJob) {
   EXPECT_EQ(ran.out, "out\ntyped\n");
 }
 
+/// It once waited for ever, and took no signal.
+TEST_F(AttachTest, AClientWithFewOpenFilesIsRefusedWithTheLimit) {
+  const auto ran = test::run_program(
+      "/bin/bash", {"-c", "ulimit -n 12; exec \"$@\"", "bash", test::program("berth").string(),
+                    "run", "--socket", rig_.socket(), "--gpus", "0", "--", "true"});
+  EXPECT_EQ(ran.exit_code, test::kFailed);
+  EXPECT_EQ(ran.err, "berth: the limit of open files is 12 (ulimit -n), berth needs 32\n");
+  EXPECT_EQ(rig_.request("GET", "/v1/jobs").body["jobs"].size(), 0U);
+}
+
+/// A daemon is there, and who says none is has people start another.
+TEST_F(AttachTest, AClientThatMayNotAskIsToldSo) {
+  if (!test::others_run_programs()) GTEST_SKIP() << "needs root";
+  std::filesystem::permissions(rig_.folder().path(), std::filesystem::perms(0700));
+  const auto ran = test::run_program(
+      "/bin/bash", {"-c", "cd /; exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$@\"",
+                    "bash", test::program("berth").string(), "run", "--socket", rig_.socket(),
+                    "--gpus", "0", "--", "true"});
+  EXPECT_EQ(ran.exit_code, test::kFailed);
+  EXPECT_EQ(ran.err, "berth: " + rig_.socket() + ": Permission denied\n");
+}
+
 TEST_F(AttachTest, AClosedTerminalLeavesTheJobIfAskedToAndTheOutputOfASubmittedJobIsShown) {
   rig_.folder().write("waits", std::string("echo ready; ") + test::kUntilGo);
   const auto closed = test::run_program(

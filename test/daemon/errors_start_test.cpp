@@ -50,6 +50,17 @@ TEST(ErrorsStart, AFlagThatIsNoneIsNamed) {
                  "is wanted\n");
 }
 
+TEST(ErrorsStart, FewOpenFilesAreNamedWithTheLimit) {
+  const test::ScratchFolder folder;
+  const Ran ran = test::run_program(
+      "/bin/bash", {"-c", "ulimit -n 64; exec \"$@\"", "bash", test::program("berthd").string(),
+                    "--emulate", "1x4GiB", "--state", folder / "state", "--socket", folder / "s"});
+  EXPECT_EQ(ran.exit_code, kFailed);
+  EXPECT_EQ(ran.err,
+            "berthd: the limit of open files is 64 (ulimit -n, LimitNOFILE= of a unit), berthd "
+            "needs more than 500\n");
+}
+
 TEST(ErrorsStart, EmulatedGpusThatAreNoneAreNamed) {
   const std::string shape = " is not a number from 1 to 16, an x and a size, as in 2x24GiB\n";
   expect_refused({"--emulate", "2x"}, kFailed, "--emulate 2x: '' does not begin with a number\n");

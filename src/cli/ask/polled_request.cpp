@@ -33,7 +33,9 @@ PolledRequest::PolledRequest(Descriptor socket, std::string unsent)
 Expected<PolledRequest> PolledRequest::open(const std::string& socket, const Message& message) {
   auto connected = http::connect_to(socket, http::Blocking::No);
   if (!connected) {
-    return fail(ErrorCode::NotFound, socket + ": " + std::strerror(connected.error()));
+    const int error = connected.error();
+    const bool nobody = error == ENOENT || error == ECONNREFUSED;
+    return fail(nobody ? ErrorCode::NotFound : ErrorCode::Io, socket + ": " + std::strerror(error));
   }
   return PolledRequest(std::move(*connected), wire_text(message));
 }

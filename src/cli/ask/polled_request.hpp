@@ -26,7 +26,7 @@ class PolledRequest {
     std::string body;
   };
 
-  /// Errors: NotFound if no server listens at `socket` or accepts the connection now.
+  /// Errors: NotFound if no server listens at `socket`; Io if it may not be asked, or not now.
   static Expected<PolledRequest> open(const std::string& socket, const Message& message);
 
   pollfd interest() const;

@@ -695,6 +695,9 @@ constexpr int kSubmitPatience = static_cast<int>(micros(http::kClientPatience) /
 Expected<Submitted> submit(const Place& place, const Json& body) {
   auto request = PolledRequest::open(place.socket,
                                      {.method = "POST", .target = "/v1/jobs", .body = body.dump()});
+  if (!request && request.error().code != ErrorCode::NotFound) {
+    return std::unexpected(request.error());
+  }
   if (!request) return fail(ErrorCode::NotFound, nobody_answers(place.socket, geteuid()));
   Submitted submitted{.response = {.status = 0}};
   auto progress = PolledRequest::Progress::Open;

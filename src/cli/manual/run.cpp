@@ -1,3 +1,5 @@
+#include <sys/resource.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -375,7 +377,16 @@ std::string missing_text(const CLI::App& app, const CLI::RequiredError& error) {
   return text;
 }
 
+/// What a verb has open at once at most, and as many descriptors as one call of poll(2) may name:
+/// with fewer a client could not hear what it waits for.
+constexpr rlim_t kOpenFiles = 32;
+
 int act(const Action& chosen) {
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < kOpenFiles) {
+    return report_failure("the limit of open files is " + std::to_string(files.rlim_cur) +
+                          " (ulimit -n), berth needs " + std::to_string(kOpenFiles));
+  }
   try {
     return chosen();
   } catch (const std::bad_alloc&) {  // of a trace or a cluster too large for this machine

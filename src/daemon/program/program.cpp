@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -242,6 +243,14 @@ Expected<void> take_state(const std::string& state) {
   constexpr int kHigh = 500;
   const int lock = ::fcntl(file, F_DUPFD_CLOEXEC, kHigh);
   ::close(file);
+  if (lock < 0 && errno == EINVAL) {
+    rlimit files{};
+    ::getrlimit(RLIMIT_NOFILE, &files);
+    return fail(ErrorCode::InvalidArgument,
+                "the limit of open files is " + std::to_string(files.rlim_cur) +
+                    " (ulimit -n, LimitNOFILE= of a unit), berthd needs more than " +
+                    std::to_string(kHigh));
+  }
   if (lock < 0) return io_error(path);
   if (!lock_soon(lock)) {
     return fail(ErrorCode::Conflict, state + ": another berthd uses it");
