@@ -8,8 +8,10 @@
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "daemon/rig.hpp"
 #include "daemon/small_disk.hpp"
@@ -140,6 +142,41 @@ TEST_F(ErrorsDisk, AFullOneLosesNobodyWhoWaits) {
               testing::AnyOf("starting", "running", "failed"));
   disk_.make_room();
   EXPECT_EQ(rig_.wait_end(waits)["exit_code"], 5);
+}
+
+/// Of a disk with room, on which no file can be made: nothing that waits is used up either.
+TEST(ErrorsSmallDisk, WithoutInodesLosesNobodyWhoWaits) {
+  const test::ScratchFolder folder;
+  const test::SmallDisk disk(folder.path().string(), "96m,nr_inodes=400");
+  if (!disk.is_there()) GTEST_SKIP() << "may not mount a disk of our own";
+  Rig rig({.state = disk.folder()});
+  rig.start();
+  std::vector<int> ids(4);  // more than there are spare shims, which have their files already
+  for (int& id : ids) {
+    Json held = kNoGpus;
+    held["held"] = true;
+    id = rig.submit(test::kUntilGo, held);
+  }
+  const std::string files = disk.folder() + "/files";
+  std::filesystem::create_directory(files);
+  for (int i = 0; std::ofstream(files + "/" + std::to_string(i)).is_open(); ++i) {
+  }
+  const auto refused = rig.request("POST", "/v1/jobs", smallest_at_root());
+  EXPECT_EQ(refused.status, 507) << refused.body;
+  EXPECT_EQ(refused.body["error"], "nothing was changed: " + rig.journal() +
+                                       ": its disk has room for 0 files (df -i), jobs are taken in "
+                                       "from 128 on");
+  EXPECT_THAT(rig.text("/v1/doctor"), HasSubstr("its disk has room for 0 files"));
+  for (const int id : ids) EXPECT_EQ(rig.request("POST", path(id, "/release")).status, 200);
+  const int last = ids.back();
+  eventually("a start failed",
+             [&] { return std::string(rig.job(last)["reason"]).contains("could not be started"); });
+  std::this_thread::sleep_for(std::chrono::seconds(4));  // in which more tries were once made
+  EXPECT_THAT(std::string(rig.job(last)["reason"]), HasSubstr("(try 1 of 24"));
+  std::filesystem::remove_all(files);
+  rig.folder().write("go", "");
+  for (const int id : ids) EXPECT_EQ(rig.wait_end(id)["exit_code"], 3);
+  EXPECT_EQ(rig.job(last)["attempts"][0]["note"], "was not started");
 }
 
 /// From the start there is too little to set aside.

@@ -17,9 +17,15 @@
 
 namespace berth::daemon {
 
-Expected<Bytes> Host::free_room() const {
+Expected<Bytes> Host::room_near(const std::string& path) {
   struct statvfs disk{};
-  if (::statvfs(path_.c_str(), &disk) != 0) return io_error(path_);
+  if (::statvfs(path.c_str(), &disk) != 0) return io_error(path);
+  // Some file systems have no such limit, and say 0 of 0.
+  if (disk.f_files > 0 && disk.f_favail < kFewestFiles) {
+    return fail(ErrorCode::Io, path + ": its disk has room for " + std::to_string(disk.f_favail) +
+                                   " files (df -i), jobs are taken in from " +
+                                   std::to_string(kFewestFiles) + " on");
+  }
   return Bytes(static_cast<std::int64_t>(disk.f_bavail * disk.f_frsize));
 }
 

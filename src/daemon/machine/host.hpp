@@ -4,6 +4,7 @@
 // Belongs to the engine's thread.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -21,7 +22,12 @@ class Host : public live::Host {
   Host(std::string path, std::span<const std::string> oom_words)
       : path_(std::move(path)), oom_words_(oom_words) {}
 
-  Expected<Bytes> free_room() const override;
+  /// Room on the disk that has `path`. Errors: Io, also where fewer than kFewestFiles files can be
+  /// made, however much room there is: a job needs two at its start.
+  static Expected<Bytes> room_near(const std::string& path);
+  static constexpr std::uint64_t kFewestFiles = 128;
+
+  Expected<Bytes> free_room() const override { return room_near(path_); }
   Expected<std::unique_ptr<live::StateCopy>> copy(const Engine& engine) override;
   std::string name_of(UserId user) override { return names_.of(user.value()); }
   std::string strangers_on(GpuId gpu) override { return strangers_ ? strangers_(gpu) : ""; }

@@ -1,7 +1,6 @@
 #include "daemon/requests/doctor.hpp"
 
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "core/text/words.hpp"
 #include "daemon/limits/measured.hpp"
 #include "daemon/limits/own_cgroup.hpp"
+#include "daemon/machine/host.hpp"
 #include "daemon/notices/announcer.hpp"
 #include "daemon/site/shim_site.hpp"
 #include "engine/explain.hpp"
@@ -476,20 +476,17 @@ Json policy_check(const Daemon& daemon) {
 }
 
 Json disk_check(const Daemon& daemon) {
-  struct statvfs status{};
-  if (::statvfs(daemon.options().state.c_str(), &status) != 0) {
-    return check("disk", "fail", daemon.options().state + " cannot be examined");
-  }
-  const Bytes space(static_cast<std::int64_t>(status.f_bavail * status.f_frsize));
   if (const auto& problem = daemon.unwritten()) {
     return check("disk", "fail", problem->message + ": " + kUnwritten);
   }
-  const std::string detail = daemon.options().state + ": " + to_text(space) + " free";
-  if (space < journal::kReserve) {
+  const auto space = Host::room_near(daemon.options().state);
+  if (!space) return check("disk", "fail", space.error().message);
+  const std::string detail = daemon.options().state + ": " + to_text(*space) + " free";
+  if (*space < journal::kReserve) {
     return check("disk", "fail",
                  detail + ", jobs are taken in from " + to_text(journal::kReserve) + " on");
   }
-  return check("disk", space.raw() < kLittleSpace ? "warn" : "ok", detail);
+  return check("disk", space->raw() < kLittleSpace ? "warn" : "ok", detail);
 }
 
 Json ShimSite::examine(const Daemon& daemon) const {
