@@ -131,6 +131,35 @@ TEST_F(AttachTest, AClientThatMayNotAskIsToldSo) {
   EXPECT_EQ(ran.err, "berth: " + rig_.socket() + ": Permission denied\n");
 }
 
+/// Its folders and its processes' numbers are its own; the folder of the socket is at /mnt there.
+TEST_F(AttachTest, AClientInAContainerHasItsJobAndTakesItAlong) {
+  const std::string inside =
+      "mount -t proc proc /proc; mount --bind " + rig_.folder().path().string() +
+      " /mnt; mount -t tmpfs none /tmp; cd /; unset XDG_RUNTIME_DIR; berth_run() { exec " +
+      test::program("berth").string() + " run --socket /mnt" +
+      rig_.socket().substr(rig_.folder().path().string().size()) + " --gpus 0 --cwd / \"$@\"; }; ";
+  const auto ran = test::run_program(
+      "/bin/bash", {"-c",
+                    "unshare -mpf true 2>/dev/null || exit 99; echo typed | "
+                    "unshare -mpf bash -c \"$0\"; exit ${PIPESTATUS[1]}",
+                    inside + "(berth_run -- sh -c 'echo out; cat; exit 5'); exit $?"});
+  if (ran.exit_code == 99) GTEST_SKIP() << "no mounts and processes of one's own here";
+  EXPECT_EQ(ran.exit_code, 5) << ran.err;
+  EXPECT_EQ(ran.out, "out\ntyped\n");
+
+  const int awaited = rig_.submit(test::kUntilGo, test::kNoGpus);
+  test::run_program(
+      "/bin/bash",
+      {"-c", "unshare -mpf bash -c \"$0\"",
+       inside + "berth_run --after-any " + std::to_string(awaited) +
+           " -- true </dev/null 2>/mnt/said & until grep -q deferred /mnt/said; do sleep 0.01; "
+           "done; kill -KILL $!"});
+  EXPECT_EQ(rig_.wait_end(awaited + 1)["note"],
+            "ended, because its `berth run` was killed while the job waited");
+  rig_.folder().write("go", "");
+  EXPECT_EQ(rig_.wait_end(awaited)["exit_code"], 3);
+}
+
 TEST_F(AttachTest, AClosedTerminalLeavesTheJobIfAskedToAndTheOutputOfASubmittedJobIsShown) {
   rig_.folder().write("waits", std::string("echo ready; ") + test::kUntilGo);
   const auto closed = test::run_program(

@@ -4,6 +4,7 @@
 #include "core/text/words.hpp"
 #include "daemon/answers/queries.hpp"
 #include "daemon/api/api_handlers.hpp"
+#include "daemon/loop/processes.hpp"
 #include "daemon/requests/requests.hpp"
 #include "live/command.hpp"
 
@@ -163,8 +164,9 @@ Reading leave(Api& api, const Call& call) {
 }
 
 Reading attach(Api& api, const Call& call) {
-  const auto client = parse_attach(call.exchange->take_body());
+  auto client = parse_attach(call.exchange->take_body());
   if (!client) return denied(client.error());
+  client->socket = path_from_here(client->socket, call.exchange->request().peer.pid);
   return [&api, call, client = *client] {
     api.find_one(call.exchange, Api::wanted(call),
                  [&api, call, client](JobId id) { attach_job(api, call, id, client); });

@@ -11,6 +11,7 @@
 #include "daemon/answers/queries.hpp"
 #include "daemon/api/api_handlers.hpp"
 #include "daemon/attempts/hints.hpp"
+#include "daemon/loop/processes.hpp"
 #include "daemon/requests/admit.hpp"
 #include "daemon/requests/after_search.hpp"
 #include "daemon/requests/again.hpp"
@@ -232,6 +233,9 @@ Reading submit(Api& api, const Call& call) {
                                .sharing = api.daemon.default_sharing(UserId(request.peer.user)),
                                .longest_time = api.daemon.longest_time()});
   if (!job) return denied(job.error());
+  if (auto& client = job->command.attach) {
+    client->socket = path_from_here(client->socket, request.peer.pid);
+  }
   const Kept kept(new Submitting{api, call.exchange, *is_dry, std::move(*job)});
   return [kept] { kept->job.after.empty() ? take(kept) : find_after(kept); };
 }

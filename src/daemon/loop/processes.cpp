@@ -122,6 +122,20 @@ std::string process_cgroups(pid_t pid) {
   return read_proc(proc(pid, "cgroup"), 65'536).value_or("");
 }
 
+std::string path_from_here(const std::string& path, pid_t pid) {
+  const std::string here = "/proc/" + std::to_string(pid) + "/";
+  constexpr std::string_view kProcesses = "/proc/";
+  if (pid <= 0 || !path.starts_with(kProcesses) || path.starts_with(here)) return path;
+  // Its number in each namespace of processes, from ours to its own.
+  const std::string status = read_proc(proc(pid, "status"), 4096).value_or("");
+  const std::size_t line = status.find("\nNSpid:\t");
+  if (line == std::string::npos) return path;
+  const std::size_t end = status.find('\n', line + 1);
+  const std::size_t own = status.rfind('\t', end) + 1;
+  const std::string there = "/proc/" + status.substr(own, end - own) + "/";
+  return path.starts_with(there) ? here + path.substr(there.size()) : path;
+}
+
 /// The real uid: the owner of /proc/PID is root for a process that may not be dumped.
 std::optional<uid_t> process_user(pid_t pid) {
   const auto text = read_proc(proc(pid, "status"), 4096);

@@ -82,6 +82,9 @@ std::string process_name(pid_t pid);
 std::string process_cgroups(pid_t pid);
 /// The user of a process; nothing if it has ended.
 std::optional<uid_t> process_user(pid_t pid);
+/// A path by which the process `pid` names a file of its own, as from here: of `/proc/7/root/s`, by
+/// a process that knows itself as 7 in a container, `/proc/4711/root/s`. Any other as it is.
+std::string path_from_here(const std::string& path, pid_t pid);
 /// The user of this name in /etc/passwd, or of this number; nothing if there is none.
 std::optional<uid_t> number_of_user(std::string_view name);
 /// The group of this name in /etc/group, or of this number; nothing if there is none.

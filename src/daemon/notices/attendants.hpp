@@ -29,8 +29,7 @@ class Attendants {
   Attendants(const Parts& parts, std::function<void(JobId)> gone)
       : parts_(parts), gone_(std::move(gone)) {}
 
-  /// A process asks for news of this job: if it is the client, it is watched from now on. One of
-  /// which this machine's number is not the one that it knows itself by, as in a container, is not.
+  /// A process asks for news of this job: if it is the client, it is watched from now on.
   void on_follower(JobId job, pid_t process);
 
  private:

@@ -403,6 +403,14 @@ TEST(Processes, HaveNamesAndUsers) {
   EXPECT_EQ(process_user(0), std::nullopt);
 }
 
+TEST(Processes, PathsOfOthersStayAsTheyAre) {
+  const std::string own = "/proc/" + std::to_string(::getpid()) + "/cwd/s";
+  for (const std::string& path : {own, std::string("/proc/1/root/s"), std::string("/tmp/s")}) {
+    EXPECT_EQ(path_from_here(path, ::getpid()), path);
+    EXPECT_EQ(path_from_here(path, 0), path);
+  }
+}
+
 /// Helpers tell berthd names in lines of their own.
 TEST(Processes, NameThemselvesOnOneLine) {
   std::array<char, 16> before{};
