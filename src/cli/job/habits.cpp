@@ -70,13 +70,12 @@ std::vector<std::string> warnings_of_habits(const JobOptions& options,
   if (options["--gpu-index"]) return warnings;
   constexpr std::string_view kVisible = "CUDA_VISIBLE_DEVICES=";
   for (const std::string& variable : environment) {
-    const std::string gpus = variable.starts_with(kVisible) ? variable.substr(kVisible.size()) : "";
-    if (gpus.empty()) continue;
+    if (!variable.starts_with(kVisible)) continue;
+    const std::string gpus = variable.substr(kVisible.size());
+    const bool is_none = gpus.empty() || gpus == "-1" || gpus == "NoDevFiles";
     const bool is_list = gpus.find_first_not_of("0123456789,") == gpus.npos;
-    warnings.push_back(variable +
-                       " has no effect: the job sees the GPUs that it gets; say "
-                       "--gpu-index " +
-                       (is_list ? gpus : std::string("N")));
+    warnings.push_back(variable + " has no effect: the job sees the GPUs that it gets; say " +
+                       (is_none ? "--gpus 0" : "--gpu-index " + (is_list ? gpus : "N")));
   }
   return warnings;
 }

@@ -22,6 +22,16 @@ TEST(Habits, SayWhatMeansSomethingElseHere) {
   EXPECT_THAT(warnings_of_habits(options, environment), IsEmpty());
 }
 
+TEST(Habits, WhoeverHidesTheGpusIsToldHowToAskForNone) {
+  JobOptions none;
+  none["--gpus"] = "0";
+  for (const std::string hidden : {"CUDA_VISIBLE_DEVICES=", "CUDA_VISIBLE_DEVICES=-1"}) {
+    EXPECT_THAT(warnings_of_habits(JobOptions(), {hidden}),
+                ElementsAre(HasSubstr("gets; say --gpus 0")));
+    EXPECT_THAT(warnings_of_habits(none, {hidden}), IsEmpty());
+  }
+}
+
 TEST(Habits, OfNamesAndFilesThatMeanAnother) {
   JobOptions options;
   options["--name"] = "761";
