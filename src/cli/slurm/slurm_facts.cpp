@@ -148,6 +148,26 @@ std::string agents_note(const std::string& admin_comment) {
   return at == std::string::npos ? "" : admin_comment.substr(at + kMark.size());
 }
 
+/// Of `berth vram=20GiB gpus=2 class=short held`, which job_submit.lua wrote of a job that is
+/// berth-slurm's; the shards come when it starts. `held`: its user holds it beside that.
+void take_note(SlurmJob& job, std::string_view record) {
+  constexpr std::string_view kKey = " AdminComment=berth ";
+  const auto begin = record.find(kKey);
+  if (begin == std::string_view::npos) return;
+  std::string_view rest = record.substr(begin + kKey.size());
+  for (const char* const behind : {";", " Comment=", " StdErr="}) {
+    rest = rest.substr(0, rest.find(behind));
+  }
+  job.is_for_berth_slurm = true;
+  while (!rest.empty()) {
+    std::string_view value = next_part(rest, ' ');
+    const std::string_view key = next_part(value, '=');
+    if (key == "held") job.is_for_berth_slurm = false;
+    if (key == "gpus") job.want.gpus = slurm_number(value).value_or(0);
+    if (key == "vram") job.want.gib = (mebibytes_in(std::string(value)) + 1023) / 1024;
+  }
+}
+
 /// Its part that no user can write into: what follows has the network, the command and the comment.
 std::string_view slurms_own(std::string_view record) {
   return record.substr(0, record.find(" MinCPUsNode="));
@@ -174,6 +194,7 @@ SlurmJob slurm_job_of(const SlurmRecord& record) {
     job.required.insert(std::move(name));
   job.is_alone = slurm_word(words, "OverSubscribe") == "NO";
   job.want = want_of(words);
+  take_note(job, record.text);
   if (job.runs()) job.holds = slurm_holdings(slurms_own(record.text));
   return job;
 }

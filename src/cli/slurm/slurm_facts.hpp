@@ -68,7 +68,8 @@ struct SlurmJob {
   std::set<std::string, std::less<>> partitions;
   std::set<std::string, std::less<>> excluded;  ///< Nodes.
   std::set<std::string, std::less<>> required;
-  bool is_alone = false;  ///< On its nodes, by --exclusive.
+  bool is_alone = false;            ///< On its nodes, by --exclusive.
+  bool is_for_berth_slurm = false;  ///< Which lets it start; of a partition that is held.
   SlurmWant want;
   std::vector<SlurmHolding> holds;
 

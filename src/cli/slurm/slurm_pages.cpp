@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cstdio>
+#include <optional>
 
 #include "core/base/split.hpp"
 #include "core/text/text.hpp"
@@ -195,6 +196,17 @@ Json words_check(std::string_view config) {
                                 : "--vram and vram=SIZE mean nothing"));
 }
 
+/// Of jobs that wait for berth-slurm; nothing where there are none.
+std::optional<Json> held_check(const SlurmFacts& facts) {
+  const auto count = std::ranges::count_if(
+      facts.jobs, [](const SlurmJob& job) { return job.waits() && job.is_for_berth_slurm; });
+  if (count == 0) return std::nullopt;
+  return check_row("held", "warn",
+                   std::to_string(count) +
+                       " jobs wait until berth-slurm lets them start, and it does not answer on "
+                       "this machine");
+}
+
 /// By cgroup.conf of the controller, which `scontrol show config` has at its end.
 Json devices_check(std::string_view config) {
   const bool constrains = setting_in(config, "ConstrainDevices") == "yes";
@@ -226,6 +238,10 @@ Json agents_check(const SlurmFacts& facts) {
 // ---- A job -------------------------------------------------------------------------------------
 
 std::string slurm_reason(const SlurmJob& job) {
+  if (job.is_for_berth_slurm && job.reason.starts_with("JobHeld")) {
+    return "berth-slurm lets it start, and does not answer on this machine (" +
+           printable(job.reason) + ")";
+  }
   std::string_view rest = job.reason;
   const std::string_view word = next_part(rest, ',');
   const auto known = std::ranges::find(kMeanings, word, &Meaning::word);
@@ -411,6 +427,7 @@ Json slurm_checks(const SlurmFacts& facts, std::string_view config) {
                                  " schedules; no berth-slurm runs here, so all is "
                                  "read from Slurm"));
   checks.push_back(words_check(config));
+  if (auto held = held_check(facts)) checks.push_back(std::move(*held));
   checks.push_back(check_row("sharing", "ok",
                              spreads ? "a job may have memory on several GPUs, for a task each"
                                      : "a job shares one GPU of each node"));

@@ -184,6 +184,23 @@ TEST(SlurmWhy, SaysThatAnAgentEndedIt) {
   EXPECT_THAT(why_text_of(old_facts(), "1"), Not(HasSubstr("berth")));
 }
 
+TEST(SlurmWhy, SaysThatAJobWaitsForBerthSlurm) {
+  const auto facts_with = [&](const std::string& note) {
+    return facts_of(kOldNodes,
+                    "JobId=9 JobName=a UserId=root(0) JobState=PENDING "
+                    "Reason=JobHeldUser AdminComment=" +
+                        note + " StdErr=/x \n");
+  };
+  const SlurmFacts waits = facts_with("berth vram=20GiB gpus=2 class=medium");
+  EXPECT_THAT(why_text_of(waits, "9"),
+              AllOf(HasSubstr("waits: berth-slurm lets it start, and does not answer on this"),
+                    HasSubstr("2 GPUs with 20 GiB each")));
+  EXPECT_THAT(cli::slurm_checks(waits, "").dump(), HasSubstr("1 jobs wait until berth-slurm"));
+  const SlurmFacts held = facts_with("berth gpus=1 class=medium held");
+  EXPECT_THAT(why_text_of(held, "9"), HasSubstr("its user holds it: scontrol release"));
+  EXPECT_THAT(cli::slurm_checks(held, "").dump(), Not(HasSubstr("berth-slurm lets")));
+}
+
 constexpr std::string_view kConfig =
     "CliFilterPlugins        = cli_filter/lua\nJobSubmitPlugins        = lua\n"
     "SelectTypeParameters    = CR_CORE_MEMORY\nSLURM_VERSION           = 22.05.8\n";
