@@ -9,10 +9,11 @@ namespace berth::slurm {
 
 namespace {
 
-constexpr Duration kSoon = seconds(3);       ///< Most starts come sooner.
-constexpr Duration kSettling = seconds(10);  ///< Of a node that is back.
-constexpr Duration kDoubt = seconds(4);      ///< Whether a job has its shards.
-constexpr int kMostBareRuns = 3;             ///< Of a job, before it is held.
+constexpr Duration kSoon = seconds(3);         ///< Most starts come sooner.
+constexpr Duration kSettling = seconds(10);    ///< Of a node that is back.
+constexpr Duration kDoubt = seconds(4);        ///< Whether a job has its shards.
+constexpr Duration kBarsChecked = minutes(1);  ///< As all jobs are looked at.
+constexpr int kMostBareRuns = 3;               ///< Of a job, before it is held.
 
 /// By this berth-slurm or one before it, which wrote down why.
 bool is_sent_back(const JobRecord& job) { return job.admin_comment.contains(';'); }
@@ -94,6 +95,22 @@ void Reconciliation::check_nodes() {
     common_.conductor->on_node(each.first, true);
     return true;
   });
+  if (common_.now() < bars_checked_ + kBarsChecked) return;
+  bars_checked_ = common_.now();
+  check_bars();
+}
+
+void Reconciliation::check_bars() {
+  std::vector<Input> updates;
+  common_.view().for_each_job([&](const Job& job) {
+    if (job.state != JobState::Queued) return;
+    const auto only = unmade_.over(job, common_.cluster, common_.now());
+    if (!only) return;
+    Updated updated{.job = job.id, .spec = job.spec};
+    updated.spec.request.gpu.only = *only;
+    updates.emplace_back(std::move(updated));
+  });
+  if (!updates.empty()) common_.conductor->tell(std::move(updates));
 }
 
 // ---- Runs ------------------------------------------------------------------------------------

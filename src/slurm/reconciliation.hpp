@@ -51,7 +51,7 @@ class Reconciliation {
 
   /// Runs that do not start, do not get their shards, or have rested.
   void check_runs();
-  /// Nodes that take jobs again.
+  /// Nodes that take jobs again, and nodes that are tried again for a job that they did not take.
   void check_nodes();
 
  private:
@@ -69,9 +69,11 @@ class Reconciliation {
   void send_back(const JobRecord& job, Berth& berth, const std::string& why);
   void hold_if_bare_again(JobId id);
   void hold(JobId id, const std::string& why);
+  void check_bars();
 
   Common& common_;
   UnmadeStarts unmade_;
+  Instant bars_checked_ = kStart;
   std::map<JobId, int> bare_;       ///< Runs without their shards, one after the other.
   std::map<NodeId, Instant> away_;  ///< Nodes without jobs, and from when on they take some again.
 };

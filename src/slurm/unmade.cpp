@@ -39,6 +39,15 @@ GpuSet others_than(const std::set<NodeId>& barred, NodeId like, const Cluster& c
   return has_place ? others : 0;
 }
 
+/// Whether of each node there are all GPUs or none.
+bool is_of_whole_nodes(GpuSet set, const Cluster& cluster) {
+  return std::ranges::all_of(cluster.node_ids(), [&](NodeId node) {
+    GpuSet all = 0;
+    for (const GpuId gpu : cluster.node(node).gpu_ids()) all |= cluster.gpu(gpu).self;
+    return (set & all) == 0 || (set & all) == all;
+  });
+}
+
 }  // namespace
 
 bool is_refusal(std::string_view word) {
@@ -69,6 +78,20 @@ NextTry UnmadeStarts::add(const Job& job, const Cluster& cluster, std::string_vi
   }
   unmade.barred.clear();
   return {.wait = wait_after_rounds(++unmade.rounds), .only = unmade.own};
+}
+
+std::optional<GpuSet> UnmadeStarts::over(const Job& job, const Cluster& cluster, Instant now) {
+  constexpr Duration kLongestBar = minutes(15);
+  const GpuSet only = job.spec.request.gpu.only;
+  const Instant begin = job.spec.conditions->begin;
+  if (only == 0 || begin == kStart || now - begin < kLongestBar) return std::nullopt;
+  const auto found = jobs_.find(job.id);
+  if (found == jobs_.end()) {
+    return is_of_whole_nodes(only, cluster) ? std::optional<GpuSet>(0) : std::nullopt;
+  }
+  if (found->second.barred.empty()) return std::nullopt;
+  found->second.barred.clear();
+  return found->second.own;
 }
 
 }  // namespace berth::slurm

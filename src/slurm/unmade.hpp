@@ -3,11 +3,13 @@
 //
 // No such start is the last. Nodes that did not take the job are barred for it, the others are
 // tried at once; when none is left, and where the word is of a limit that holds on all, it waits,
-// longer each time. Belongs to the engine's thread.
+// longer each time. A bar ends by itself, as the others may be busy for days. Belongs to the
+// engine's thread.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -37,6 +39,10 @@ class UnmadeStarts {
  public:
   /// A start of this job on its grant was not made, for this word of Slurm's.
   NextTry add(const Job& job, const Cluster& cluster, std::string_view word);
+  /// Of a job that still waits on the GPUs that were not barred a quarter of an hour after it could
+  /// start there: those that it may have again, 0: any. A bar of before a restart counts, by what
+  /// is left of it: all GPUs of some nodes from some time on.
+  std::optional<GpuSet> over(const Job& job, const Cluster& cluster, Instant now);
   /// It has started, or is gone. Returns: false if none of its starts was not made.
   bool forget(JobId job) { return jobs_.erase(job) > 0; }
 

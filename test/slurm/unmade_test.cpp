@@ -67,6 +67,21 @@ TEST_F(Unmade, KeepsTheGpusThatItsUserNamed) {
   EXPECT_EQ(on(1, "BadConstraints").wait, seconds(20));
 }
 
+TEST_F(Unmade, ABarEndsWhereTheOthersStayBusy) {
+  const Instant begin = kStart + hours(1);
+  const auto over = [&](Duration later) { return starts_.over(job_, cluster_, begin + later); };
+  job_.spec.conditions.edit().begin = begin;
+  EXPECT_FALSE(over(hours(9))) << "it may have any";
+  on(0, "BadConstraints");
+  EXPECT_FALSE(over(minutes(14)));
+  EXPECT_EQ(over(minutes(15)), GpuSet{0});
+  EXPECT_FALSE(over(minutes(15))) << "it is asked for once";
+  starts_ = {};
+  EXPECT_EQ(over(minutes(15)), GpuSet{0}) << "after a restart";
+  job_.spec.request.gpu.only = 0b1000;
+  EXPECT_FALSE(over(hours(9))) << "its user named a GPU";
+}
+
 TEST_F(Unmade, OfSeveralNodesIsTriedAnywhere) {
   job_.grant.shares = {{.gpu = GpuId(0)}, {.gpu = GpuId(2)}};
   EXPECT_EQ(starts_.add(job_, cluster_, "BadConstraints").only, 0U);
