@@ -163,6 +163,8 @@ TEST_F(SlurmCommands, SbatchRefusesInSlurmsWords) {
   expect_refused("sbatch -t soon plain.sh", "sbatch: error: Invalid --time specification\n", 255);
   expect_refused("sbatch --mem=lots plain.sh", "sbatch: error: Invalid --mem specification\n", 255);
   expect_refused("sbatch --gpus=9 plain.sh", "asks 9 GPUs, the cluster has 2\n", 1);
+  expect_refused("sbatch --gpus=h100:1 plain.sh",
+                 "sbatch: error: --gpus: 'h100' is not a GPU type of this machine; its types: ", 1);
   expect_refused("sbatch --gres=tpu:1 plain.sh", "Invalid generic resource (gres)", 1);
   expect_refused("sbatch -d sometime:1 plain.sh", "failed: Job dependency problem\n", 1);
   expect_refused("sbatch -a 5-1 plain.sh", "failed: Invalid job array specification\n", 1);

@@ -152,10 +152,18 @@ def check(text):
                     % (len(text), LARGEST))
 
 
+# What sbatch calls the fields that berthd finds fault with.
+OPTIONS = {"gpu_types": "--gpus", "gpus": "--gpus", "vram_bytes": "--vram", "cpus": "--cpus-per-task",
+           "mem_bytes": "--mem", "time_limit_seconds": "--time", "deadline_at": "--deadline",
+           "begin_at": "--begin", "directory": "--chdir", "name": "--job-name",
+           "after": "--dependency", "array": "--array", "array_at_once": "--array"}
+
+
 def refused(error):
     """Slurm's words where clients know them, else berth's."""
     text = str(error)
-    print("sbatch: error: " + text, file=sys.stderr)
+    field, colon, rest = text.partition(": ")
+    print("sbatch: error: " + OPTIONS.get(field, field) + colon + rest, file=sys.stderr)
     if isinstance(error, berth.Unreachable):
         return Usage("sbatch: error: Batch job submission failed: Unable to contact slurm "
                      "controller (connect failure)")
