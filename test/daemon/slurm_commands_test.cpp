@@ -70,7 +70,7 @@ TEST_F(SlurmCommands, ScriptsAreOfBytes) {
   expect("BAD=$(printf '\\377') sbatch -Q -W -o told --wrap='echo ${BAD-none}'; cat told",
          "none\n");
   expect_refused("sbatch -o $(printf '\\351') --wrap=true",
-                 "sbatch: error: output: '\\udce9' is not UTF-8\n", 1);
+                 "sbatch: error: --output: '\\udce9' is not UTF-8\n", 1);
 }
 
 /// The doors have a table each of what an option tells; berthd has all the rest.

@@ -168,7 +168,7 @@ TEST_F(SlurmQueries, WhatTheyCannotDoIsSaidInASentence) {
              "from slurm_commands import sbatch\nprint(sbatch.refused(berth.Unreachable()))'",
          "sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect "
          "failure)\n");
-  expect_refused("sbatch -a 1-5000 --wrap true", "sbatch: error: array", 1);
+  expect_refused("sbatch -a 1-5000 --wrap true", "sbatch: error: --array", 1);
 }
 
 TEST_F(SlurmQueries, SacctReadsSlurmsTimes) {

@@ -122,7 +122,7 @@ TEST_F(SbatchOfSlurm, ATaskWaitsForTheTaskOfItsNumber) {
       "4_3 PD afterok:3(unfulfilled)\n4_1|COMPLETED|None\n4_2|CANCELLED|"
       "DependencyNeverSatisfied\n4_3|COMPLETED|None\n");
   expect_error("sbatch -a 2-4 -d aftercorr:1 --wrap=true",
-               "after: array 1: has no task 4 for task 4 of this one\n");
+               "--dependency: array 1: has no task 4 for task 4 of this one\n");
   expect_error("sbatch -d aftercorr:1 --wrap=true",
                "job 1_2 ended as failed: after-ok 1 can never be satisfied\n");
 }

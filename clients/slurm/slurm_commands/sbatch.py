@@ -156,7 +156,8 @@ def check(text):
 OPTIONS = {"gpu_types": "--gpus", "gpus": "--gpus", "vram_bytes": "--vram", "cpus": "--cpus-per-task",
            "mem_bytes": "--mem", "time_limit_seconds": "--time", "deadline_at": "--deadline",
            "begin_at": "--begin", "directory": "--chdir", "name": "--job-name",
-           "after": "--dependency", "array": "--array", "array_at_once": "--array"}
+           "output": "--output", "after": "--dependency", "array": "--array",
+           "array_at_once": "--array"}
 
 
 def refused(error):
