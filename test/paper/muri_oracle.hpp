@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "core/knowledge/stages.hpp"
+#include "paper/muri_rule.hpp"
 #include "paper/rows.hpp"
-#include "policy/whole/muri_rule.hpp"
 #include "solve/solve.hpp"
 
 namespace berth::test {

@@ -1,4 +1,4 @@
-#include "policy/whole/muri_rule.hpp"
+#include "paper/muri_rule.hpp"
 
 #include <algorithm>
 #include <numeric>
