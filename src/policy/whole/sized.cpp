@@ -47,7 +47,8 @@ inline auto members(SizedMemory& v) { return std::tie(v.jobs, v.sized, v.gpus, v
 /// What a plan set of a job.
 struct SetByPlan {
   Promise promise = Promise::Open;
-  JobTurns turns;
+  JobTurns turns = {};
+  bool operator==(const SetByPlan&) const = default;
 };
 inline auto members(SetByPlan& v) { return std::tie(v.promise, v.turns); }
 
@@ -276,7 +277,8 @@ class SizedPolicy final : public Policy {
     std::map<JobId, GpuCount> numbers;
     for (std::size_t i = 0; i < ids.size(); ++i) {
       numbers[ids[i]] = GpuCount(jobs[i].gpus);
-      set_[ids[i]] = {.promise = jobs[i].promise, .turns = jobs[i].turns};
+      const SetByPlan set{.promise = jobs[i].promise, .turns = jobs[i].turns};
+      if (set != SetByPlan()) set_[ids[i]] = set;  // what is set once is never unset
     }
     return numbers;
   }

@@ -38,6 +38,7 @@ struct JobTurns {
   std::int64_t over = 0;   ///< How many it has had.
   Instant first = kNever;  ///< When it first had GPUs.
   Instant until = kNever;  ///< The end of the one that it has.
+  bool operator==(const JobTurns&) const = default;
 };
 inline auto members(JobTurns& v) { return std::tie(v.over, v.first, v.until); }
 
