@@ -14,8 +14,8 @@ void Common::order(Order order, const std::string& what, std::function<void()> t
   });
 }
 
-std::optional<Note> note_of(const JobRecord& job) {
-  const auto note = parse_note(job.admin_comment);
+std::optional<SlurmNote> note_of(const JobRecord& job) {
+  const auto note = parse_slurm_note(job.admin_comment);
   return note ? *note : std::nullopt;
 }
 

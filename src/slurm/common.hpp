@@ -64,6 +64,6 @@ struct Common {
 };
 
 /// What berth wrote into its comment; nothing where that is not berth's, or cannot be read.
-std::optional<Note> note_of(const JobRecord& job);
+std::optional<SlurmNote> note_of(const JobRecord& job);
 
 }  // namespace berth::slurm

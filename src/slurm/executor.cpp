@@ -20,12 +20,12 @@ Expected<void> SlurmExecutor::launch(const live::Assignment& assigned) {
     });
     return {};
   }
-  Note note{.vram = assigned.job.spec.request.gpu.vram,
-            .gpus = assigned.job.spec.request.gpu.count.raw(),
-            .duration_class = assigned.job.spec.duration_class,
-            .is_held = false,
-            .attempt = assigned.attempt,
-            .place = place->text.empty() ? place->nodes : place->text};
+  SlurmNote note{.vram = assigned.job.spec.request.gpu.vram,
+                 .gpus = assigned.job.spec.request.gpu.count.raw(),
+                 .duration_class = assigned.job.spec.duration_class,
+                 .is_held = false,
+                 .attempt = assigned.attempt,
+                 .place = place->text.empty() ? place->nodes : place->text};
   common_.berths[id] = {.attempt = assigned.attempt,
                         .stage = Berth::Stage::Sent,
                         .restarts = job->restarts,
@@ -76,7 +76,7 @@ void SlurmExecutor::stop(JobId id, Attempt attempt, live::Manner manner) {
       known != nullptr && !known->ending && known->after_stop == JobState::Queued;
   const JobRecord* const job = common_.record_of(id);
   const bool has_overrun = manner == live::Manner::AtOnce && job != nullptr;
-  const std::string comment = has_overrun ? to_text(note_of(*job).value_or(Note())) + "; " +
+  const std::string comment = has_overrun ? to_text(note_of(*job).value_or(SlurmNote())) + "; " +
                                                 common_.around->keeper.note_of(id)
                                           : "";
   if (!runs_again) return common_.order(Cancel{slurm_id(id), comment}, name);
@@ -109,7 +109,7 @@ void SlurmExecutor::on_step(const live::StepTaken& step) {
     if (job == nullptr || job->phase == Phase::Over) continue;
     std::string comment;
     if (finished->outcome == Outcome::Rejected) {
-      comment = to_text(note_of(*job).value_or(Note())) + "; " + finished->note;
+      comment = to_text(note_of(*job).value_or(SlurmNote())) + "; " + finished->note;
     }
     common_.order(Cancel{job->id, comment}, "job " + std::to_string(job->id));
   }

@@ -150,7 +150,7 @@ void Intake::take_in(const JobRecord& job) {
   if (!job.tasks.empty()) {
     const auto tasks = parse_tasks(job.tasks);
     if (!tasks) return say("array " + own + ": " + tasks.error().message);
-    const std::string comment = to_text(note.value_or(Note()));
+    const std::string comment = to_text(note.value_or(SlurmNote()));
     for (const std::uint32_t task : *tasks) {
       const std::string id = std::to_string(job.array) + "_" + std::to_string(task);
       if (being_taken_.insert(id).second) common_.order(Take{id, comment}, "job " + id);
@@ -158,7 +158,7 @@ void Intake::take_in(const JobRecord& job) {
     return;
   }
   if (!being_taken_.insert(own).second) return;
-  Note taken = note.value_or(Note());
+  SlurmNote taken = note.value_or(SlurmNote());
   if (!job.is_held_by_user) taken.is_held = false;
   common_.order(Take{own, to_text(taken)}, "job " + own, [this, id = job.id, taken] {
     being_taken_.erase(std::to_string(id));
@@ -168,7 +168,7 @@ void Intake::take_in(const JobRecord& job) {
   });
 }
 
-void Intake::add(const JobRecord& job, const Note& note) {
+void Intake::add(const JobRecord& job, const SlurmNote& note) {
   const JobId id = job_of(job.id);
   live::Submission submission;
   Submitted submitted;
@@ -246,7 +246,7 @@ void Intake::find_if_held_for_slurm(const JobRecord& job) {
   const Job* const known = common_.view().find(job_of(job.id));
   const bool is_held = known != nullptr && known->state == JobState::Held;
   const bool can_be_slurms = job.is_held_by_user || !job.dependency.empty();
-  if (is_held && can_be_slurms && !note_of(job).value_or(Note()).is_held) {
+  if (is_held && can_be_slurms && !note_of(job).value_or(SlurmNote()).is_held) {
     hold_for_slurm(job);
   }
 }
@@ -281,12 +281,12 @@ bool Intake::submit(live::Submission& job, const Submitted& submitted) {
     }
   }
   const Request& asked = job.spec.request;
-  Note note{.vram = in_shards(asked.gpu.vram),
-            .gpus = asked.gpu.count.raw(),
-            .duration_class = job.spec.duration_class,
-            .is_held = job.held,
-            .attempt = {},
-            .place = ""};
+  SlurmNote note{.vram = in_shards(asked.gpu.vram),
+                 .gpus = asked.gpu.count.raw(),
+                 .duration_class = job.spec.duration_class,
+                 .is_held = job.held,
+                 .attempt = {},
+                 .place = ""};
   Submit order{
       .name = job.name.empty() ? job.command.arguments.front() : job.name,
       .partition = common_.options.partitions.front(),
@@ -318,7 +318,7 @@ void Intake::on_user_hold(JobId id, bool is_held) {
   common_.note(id, "");
   const JobRecord* const job = common_.record_of(id);
   if (job == nullptr || job->phase != Phase::Pending || common_.berths.contains(id)) return;
-  Note note = note_of(*job).value_or(Note());
+  SlurmNote note = note_of(*job).value_or(SlurmNote());
   note.is_held = is_held;
   common_.order(Take{std::to_string(job->id), to_text(note)}, "job " + std::to_string(job->id));
 }

@@ -48,7 +48,7 @@ class Intake {
   void follow_begin(const JobRecord& job, const Job& known);
   void on_stranger(const JobRecord& job);
   void take_in(const JobRecord& job);
-  void add(const JobRecord& job, const Note& note);
+  void add(const JobRecord& job, const SlurmNote& note);
   bool depends(const JobRecord& job) const;
   bool is_slurms(const JobRecord& job) const;
   void find_if_held_for_slurm(const JobRecord& job);

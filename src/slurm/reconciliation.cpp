@@ -373,7 +373,7 @@ void Reconciliation::send_back(const JobRecord& job, Berth& berth, const std::st
   berth.stage = Berth::Stage::SentBack;
   berth.why_back = why;
   const std::string name = "job " + std::to_string(job.id);
-  const std::string comment = to_text(note_of(job).value_or(Note())) + "; " + why;
+  const std::string comment = to_text(note_of(job).value_or(SlurmNote())) + "; " + why;
   say(name + ": " + why +
       "; it is queued again (until `scontrol reconfigure` Slurm may count them "
       "as taken)");

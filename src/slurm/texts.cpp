@@ -9,7 +9,6 @@ namespace berth::slurm {
 
 namespace {
 
-constexpr std::string_view kMark = "berth";
 constexpr std::int64_t kMostShards = std::int64_t{1} << 20;
 
 /// `g5`: the stem and the index.
@@ -36,40 +35,6 @@ void add_part(Shards& shards, std::string_view part) {
   if (shards.stem == type->first) shards.per[type->second] += *count;
 }
 
-std::unexpected<Error> refuse(std::string_view word, const std::string& why) {
-  return fail(ErrorCode::BadData,
-              "admin_comment: '" + std::string(word.substr(0, 60)) + "' " + why);
-}
-
-Expected<void> read_word(Note& note, std::string_view word) {
-  std::string_view value = word;
-  const std::string_view key = next_part(value, '=');
-  if (key == "vram") {
-    const auto size = parse_size(value);
-    if (!size) return refuse(word, size.error().message);
-    note.vram = *size;
-  } else if (key == "gpus") {
-    const auto count = parse_count(value, 1 << 20);
-    if (!count) return refuse(word, count.error().message);
-    note.gpus = *count;
-  } else if (key == "class") {
-    const auto known = from_word<DurationClass>(value);
-    if (!known) return refuse(word, "is none of " + all_words<DurationClass>());
-    note.duration_class = *known;
-  } else if (key == "attempt") {
-    const auto number = number_of<std::uint32_t>(value);
-    if (!number) return refuse(word, "is no number");
-    note.attempt = Attempt(*number);
-  } else if (key == "at") {
-    note.place = value;
-  } else if (word == "held") {
-    note.is_held = true;
-  } else {
-    return refuse(word, "is unknown");
-  }
-  return {};
-}
-
 /// In single quotes, which a shell takes as they are.
 std::string quoted(const std::string& word) {
   std::string out = "'";
@@ -92,30 +57,6 @@ std::string shard_request(const Shards& shards) {
             ":" + std::to_string(count);
   }
   return text;
-}
-
-std::string to_text(const Note& note) {
-  std::string text(kMark);
-  if (note.vram > Bytes(0)) text += " vram=" + std::to_string(shards_of(note.vram)) + "GiB";
-  text += " gpus=" + std::to_string(note.gpus);
-  text += " class=" + std::string(word_for(note.duration_class));
-  if (note.is_held) text += " held";
-  if (note.attempt != Attempt(0)) text += " attempt=" + std::to_string(note.attempt.value());
-  if (!note.place.empty()) text += " at=" + note.place;
-  return text;
-}
-
-Expected<std::optional<Note>> parse_note(std::string_view comment) {
-  // What follows a semicolon is for people.
-  std::string_view rest = comment.substr(0, comment.find(';'));
-  if (next_part(rest, ' ') != kMark) return std::nullopt;
-  Note note;
-  while (!rest.empty()) {
-    const std::string_view word = next_part(rest, ' ');
-    if (word.empty()) continue;
-    if (auto done = read_word(note, word); !done) return std::unexpected(done.error());
-  }
-  return note;
 }
 
 Expected<std::vector<std::uint32_t>> parse_tasks(std::string_view text) {

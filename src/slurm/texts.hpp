@@ -1,5 +1,5 @@
-// The texts that berth and Slurm exchange: shards by GPU, and berth's own line in a job's
-// admin_comment. Pure functions.
+// The texts that berth and Slurm exchange: shards by GPU, and the tasks of arrays. Pure functions.
+// berth's own note of a job is in core/text/slurm_note.hpp.
 //
 // One shard is 1 GiB of one GPU. Each GPU index of a node is a type of its own, with the index at
 // its end: `shard:g5:20` is 20 GiB of GPU 5 (doc/slurm.md).
@@ -17,10 +17,9 @@
 #include "core/base/error.hpp"
 #include "core/base/units.hpp"
 #include "core/job.hpp"
+#include "core/text/slurm_note.hpp"
 
 namespace berth::slurm {
-
-inline constexpr std::int64_t kShard = std::int64_t{1} << 30;
 
 /// A decimal number and nothing else; nothing for another text, and for one out of range.
 template <class Number>
@@ -30,9 +29,6 @@ std::optional<Number> number_of(std::string_view text) {
   const bool is_whole = read.ec == std::errc() && read.ptr == text.data() + text.size();
   return is_whole && !text.empty() ? std::optional(number) : std::nullopt;
 }
-
-/// Shards of one GPU, rounded up.
-constexpr std::int64_t shards_of(Bytes bytes) { return (bytes.raw() + kShard - 1) / kShard; }
 
 /// By the index at the end of their types. Others, and untyped ones, are left out.
 struct Shards {
@@ -48,24 +44,6 @@ Shards parse_shards(std::string_view gres);
 
 /// `gres:shard:g5:20,gres:shard:g6:20`.
 std::string shard_request(const Shards& shards);
-
-/// What berth notes of a job in its admin_comment, which only Slurm's administrators can write.
-struct Note {
-  Bytes vram{0};  ///< Per GPU; 0: whole GPUs.
-  std::int64_t gpus = 1;
-  DurationClass duration_class = DurationClass::Medium;
-  bool is_held = false;  ///< By its user when it was submitted.
-  Attempt attempt;       ///< The latest that was let run; 0: none.
-  std::string place;     ///< Of that: `n3:5`.
-
-  bool operator==(const Note&) const = default;
-};
-
-/// `berth vram=20GiB gpus=1 class=short attempt=3 at=n3:5`.
-std::string to_text(const Note& note);
-
-/// Nothing for a comment that is not berth's. Errors: BadData naming the word that is wrong.
-Expected<std::optional<Note>> parse_note(std::string_view comment);
 
 /// The tasks that a record of an array stands for, as Slurm tells them: `0-3,7`, `1-9:2`, with `%8`
 /// behind them. Errors: BadData for another text, and for more than a million tasks.

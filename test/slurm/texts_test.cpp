@@ -34,35 +34,6 @@ TEST(Shards, AreAskedForByType) {
             "gres:shard:g0:40,gres:shard:g1:40");
 }
 
-TEST(Note, IsReadAsItWasWritten) {
-  const Note note{.vram = 20_GiB,
-                  .gpus = 2,
-                  .duration_class = DurationClass::Short,
-                  .is_held = true,
-                  .attempt = Attempt(3),
-                  .place = "n3:5,n3:6"};
-  EXPECT_EQ(to_text(note), "berth vram=20GiB gpus=2 class=short held attempt=3 at=n3:5,n3:6");
-  const auto read = parse_note(to_text(note) + "; job 4: asks 9 GPUs");
-  ASSERT_TRUE(read && *read);
-  EXPECT_EQ(**read, note);
-}
-
-TEST(Note, OfSomebodyElseIsNone) {
-  for (const char* text : {"", "please be gentle", "berths 3"}) {
-    const auto note = parse_note(text);
-    ASSERT_TRUE(note) << text;
-    EXPECT_FALSE(*note) << text;
-  }
-}
-
-TEST(Note, ThatIsWrongNamesTheWord) {
-  for (const char* text : {"berth vram=lots", "berth gpus=x", "berth class=quick", "berth what"}) {
-    const auto note = parse_note(text);
-    ASSERT_FALSE(note) << text;
-    EXPECT_NE(note.error().message.find(std::string(text).substr(6)), std::string::npos);
-  }
-}
-
 TEST(Tasks, AreReadAsSlurmTellsThem) {
   EXPECT_THAT(*parse_tasks("7"), ElementsAre(7));
   EXPECT_THAT(*parse_tasks("0-2,7,9-9%4"), ElementsAre(0, 1, 2, 7, 9));

@@ -9,6 +9,7 @@
 #include <ctime>
 
 #include "cli/print/output.hpp"
+#include "core/text/counted.hpp"
 #include "http/address.hpp"
 
 namespace berth::cli {
@@ -75,13 +76,11 @@ Expected<SlurmFacts> ask_slurm() {
   const SlurmIds ids = slurm_ids(*rows);
   SlurmShown told = slurm_records(*jobs, ids);
   const std::size_t left_out = add_uncertain(told, ids);
-  SlurmFacts facts = slurm_facts(*nodes, told.records);
-  facts.left_out = left_out;
   if (left_out > 0) {
-    std::fprintf(stderr, "berth: %zu jobs have texts that look like Slurm's, and are left out\n",
-                 left_out);
+    std::fprintf(stderr, "berth: %s left out, with texts that look like Slurm's\n",
+                 number_of_things(left_out, "jobs").c_str());
   }
-  return facts;
+  return slurm_facts(*nodes, told.records);
 }
 
 Expected<std::string> ask_slurm_config() { return output_of_command("scontrol show config"); }

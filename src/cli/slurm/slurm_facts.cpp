@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/base/split.hpp"
+#include "core/text/slurm_note.hpp"
 
 namespace berth::cli {
 
@@ -148,24 +149,21 @@ std::string agents_note(const std::string& admin_comment) {
   return at == std::string::npos ? "" : admin_comment.substr(at + kMark.size());
 }
 
-/// Of `berth vram=20GiB gpus=2 class=short held`, which job_submit.lua wrote of a job that is
-/// berth-slurm's; the shards come when it starts. `held`: its user holds it beside that.
+/// What job_submit.lua wrote of a job that is berth-slurm's; the shards come when it starts. If its
+/// user holds it beside that, Slurm's own word is right.
 void take_note(SlurmJob& job, std::string_view record) {
-  constexpr std::string_view kKey = " AdminComment=berth ";
+  constexpr std::string_view kKey = " AdminComment=";
   const auto begin = record.find(kKey);
   if (begin == std::string_view::npos) return;
-  std::string_view rest = record.substr(begin + kKey.size());
-  for (const char* const behind : {";", " Comment=", " StdErr="}) {
-    rest = rest.substr(0, rest.find(behind));
+  std::string_view comment = record.substr(begin + kKey.size());
+  for (const char* const behind : {" Comment=", " StdErr="}) {
+    comment = comment.substr(0, comment.find(behind));
   }
-  job.is_for_berth_slurm = true;
-  while (!rest.empty()) {
-    std::string_view value = next_part(rest, ' ');
-    const std::string_view key = next_part(value, '=');
-    if (key == "held") job.is_for_berth_slurm = false;
-    if (key == "gpus") job.want.gpus = slurm_number(value).value_or(0);
-    if (key == "vram") job.want.gib = (mebibytes_in(std::string(value)) + 1023) / 1024;
-  }
+  const auto note = parse_slurm_note(comment);
+  if (!note || !*note) return;
+  job.is_for_berth_slurm = !(*note)->is_held;
+  job.want.gpus = (*note)->gpus;
+  job.want.gib = shards_of((*note)->vram);
 }
 
 /// Its part that no user can write into: what follows has the network, the command and the comment.

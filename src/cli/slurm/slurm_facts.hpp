@@ -80,7 +80,6 @@ struct SlurmJob {
 struct SlurmFacts {
   std::vector<SlurmNode> nodes;
   std::vector<SlurmJob> jobs;
-  std::size_t left_out = 0;  ///< Jobs whose texts cannot be told from Slurm's.
 };
 
 /// Of `scontrol -o -d show node`, a line for each node, and of the jobs. What cannot be read is

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/base/split.hpp"
+#include "core/text/counted.hpp"
 #include "core/text/text.hpp"
 
 namespace berth::cli {
@@ -202,8 +203,8 @@ std::optional<Json> held_check(const SlurmFacts& facts) {
       facts.jobs, [](const SlurmJob& job) { return job.waits() && job.is_for_berth_slurm; });
   if (count == 0) return std::nullopt;
   return check_row("held", "warn",
-                   std::to_string(count) +
-                       " jobs wait until berth-slurm lets them start, and it does not answer on "
+                   number_of_things(static_cast<std::size_t>(count), "jobs") +
+                       " for which berth-slurm is to say when to start, which does not answer on "
                        "this machine");
 }
 

@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/text/array_text.hpp"
 #include "core/text/text.hpp"
 
 namespace berth {
@@ -231,6 +232,7 @@ std::string slurm_handle(const SlurmWords& words) {
 }
 
 bool slurm_handle_has(std::string_view handle, std::string_view task) {
+  constexpr std::string_view kCut = "...";
   const std::string_view array = next_part(task, '_');
   const auto wanted = slurm_number(task);
   if (next_part(handle, '_') != array || !wanted || !std::ranges::all_of(task, is_digit) ||
@@ -238,19 +240,14 @@ bool slurm_handle_has(std::string_view handle, std::string_view task) {
     return false;
   }
   handle.remove_prefix(1);
-  std::int64_t latest = 0;
-  for (handle = handle.substr(0, handle.find_first_of("%]")); !handle.empty();) {
-    std::string_view step = next_part(handle, ',');
-    std::string_view range = next_part(step, ':');
-    const bool is_one = !range.contains('-');
-    const auto first = slurm_number(next_part(range, '-'));
-    const auto last = is_one ? first : slurm_number(range);
-    if (!first || !last) return *wanted > latest;  // `...`
-    const std::int64_t each = std::max<std::int64_t>(slurm_number(step).value_or(1), 1);
-    if (*first <= *wanted && *wanted <= *last && (*wanted - *first) % each == 0) return true;
-    latest = std::max(latest, *last);
-  }
-  return false;
+  handle = handle.substr(0, handle.find_first_of("%]"));
+  const bool is_cut = handle.ends_with(kCut);
+  if (is_cut) handle.remove_suffix(kCut.size());
+  if (handle.ends_with(',')) handle.remove_suffix(1);
+  const auto ranges = parse_task_ranges(handle);
+  if (!ranges || ranges->empty()) return false;
+  const auto has_it = [&](const TaskRange& range) { return range.has(*wanted); };
+  return std::ranges::any_of(*ranges, has_it) || (is_cut && *wanted > ranges->back().last);
 }
 
 GresPart gres_part(std::string_view text) {

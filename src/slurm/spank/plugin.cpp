@@ -110,8 +110,8 @@ std::optional<Bytes> vram_of_gpu(spank_t spank) {
   std::optional<Bytes> said;
   if (const auto size = berth::parse_size(asked.vram)) said = *size;
   const auto shards = shards_of_gpu(spank);
-  if (!shards || (said && berth::slurm::shards_of(*said) == *shards)) return said;
-  return Bytes(*shards * berth::slurm::kShard);
+  if (!shards || (said && berth::shards_of(*said) == *shards)) return said;
+  return Bytes(*shards * berth::kShard);
 }
 
 bool is_batch_script(spank_t spank) {

@@ -195,10 +195,11 @@ TEST(SlurmWhy, SaysThatAJobWaitsForBerthSlurm) {
   EXPECT_THAT(why_text_of(waits, "9"),
               AllOf(HasSubstr("waits: berth-slurm lets it start, and does not answer on this"),
                     HasSubstr("2 GPUs with 20 GiB each")));
-  EXPECT_THAT(cli::slurm_checks(waits, "").dump(), HasSubstr("1 jobs wait until berth-slurm"));
+  EXPECT_THAT(cli::slurm_checks(waits, "").dump(),
+              HasSubstr("1 job for which berth-slurm is to say when to start"));
   const SlurmFacts held = facts_with("berth gpus=1 class=medium held");
   EXPECT_THAT(why_text_of(held, "9"), HasSubstr("its user holds it: scontrol release"));
-  EXPECT_THAT(cli::slurm_checks(held, "").dump(), Not(HasSubstr("berth-slurm lets")));
+  EXPECT_THAT(cli::slurm_checks(held, "").dump(), Not(HasSubstr("berth-slurm is to say")));
 }
 
 constexpr std::string_view kConfig =
@@ -289,7 +290,7 @@ TEST_F(SlurmVerbs, ListNoJobThatAUserWroteIntoAName) {
   EXPECT_THAT(ask({"why", "6"}).err, HasSubstr("no such job"));
   EXPECT_THAT(ask({"gpus", "--json"}).out, Not(HasSubstr("\"1\"")));
   folder_.write("names", "");
-  EXPECT_THAT(ask({"ls"}).err, HasSubstr("1 jobs have texts that look like Slurm's"));
+  EXPECT_THAT(ask({"ls"}).err, HasSubstr("1 job left out, with texts that look like Slurm's"));
 }
 
 TEST_F(SlurmVerbs, SayWhatIsWrong) {
