@@ -276,7 +276,7 @@ void Daemon::open_conductor(const Site::Attached& attached) {
   solver_ = std::make_unique<Solver>(
       loop_,
       Solver::Hooks{.answered = [this](Answer answer) { conductor_->on_answer(std::move(answer)); },
-                    .failed = [this](const std::string& line) { tell({line}); }});
+                    .failed = [](const std::string& line) { tell({line}); }});
   conductor_ = std::make_unique<live::Conductor>(keeper_, std::move(setup),
                                                  live::Hands{.executor = attached.executor,
                                                              .eyes = attached.eyes,

@@ -1,6 +1,6 @@
 // Goal: nothing that Slurm prints, with texts of users in it, makes berth crash or appear as a job
-// whose number Slurm has not told. Method: the text's first part, up to a zero, are the numbers, the
-// rest the records; then each part is taken for what else is read of Slurm.
+// whose number Slurm has not told. Method: the text's first part, up to a zero, are the numbers,
+// the rest the records; then each part is taken for what else is read of Slurm.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -20,8 +20,6 @@ namespace berth::cli {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 struct TopArguments {
   CommonOptions common;
   double seconds = 2.0;
@@ -40,6 +38,7 @@ class Top {
     if (!is_foreground(STDIN_FILENO)) ::raise(SIGTTOU);
     TerminalMode raw(STDIN_FILENO, TerminalMode::Keys::Raw);
     const SecondScreen second;
+    using Clock = std::chrono::steady_clock;
     auto due = Clock::now();
     for (;;) {
       if (Clock::now() >= due) {

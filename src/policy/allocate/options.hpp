@@ -52,7 +52,7 @@ class Options {
     return static_cast<std::uint32_t>(&rated - all_.data());
   }
   std::uint32_t column(const RatedTogether& rated) const {
-    return static_cast<std::uint32_t>(all_.size() + (&rated - together_.data()));
+    return static_cast<std::uint32_t>(std::ssize(all_) + (&rated - together_.data()));
   }
   std::uint32_t columns() const {
     return static_cast<std::uint32_t>(all_.size() + together_.size());

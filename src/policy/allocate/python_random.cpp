@@ -45,7 +45,7 @@ std::uint32_t PythonRandom::next() {
 }
 
 std::uint32_t PythonRandom::below(std::uint32_t n) {
-  const int bits = std::bit_width(n);
+  const auto bits = static_cast<unsigned>(std::bit_width(n));
   std::uint32_t found = n;
   while (found >= n) found = next() >> (32 - bits);
   return found;
