@@ -23,7 +23,7 @@ Expected<void> read_word(SlurmNote& note, std::string_view word) {
   if (key == "vram") {
     const auto size = parse_size(value);
     if (!size) return refuse(word, size.error().message);
-    note.vram = *size;
+    note.vram = Bytes(shards_of(*size) * kShard);  // as Slurm counts it
   } else if (key == "gpus") {
     const auto count = parse_count(value, 1 << 20);
     if (!count) return refuse(word, count.error().message);

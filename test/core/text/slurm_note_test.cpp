@@ -22,6 +22,12 @@ TEST(SlurmNoteText, IsReadAsItWasWritten) {
   EXPECT_EQ(**read, note);
 }
 
+TEST(SlurmNoteText, CountsMemoryInWholeShards) {
+  const auto note = parse_slurm_note("berth vram=1.5G");
+  ASSERT_TRUE(note && *note);
+  EXPECT_EQ((*note)->vram, 2_GiB);
+}
+
 TEST(SlurmNoteText, OfSomebodyElseIsNone) {
   for (const char* text : {"", "please be gentle", "berths 3"}) {
     const auto note = parse_slurm_note(text);
