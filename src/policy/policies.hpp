@@ -116,6 +116,13 @@ extern const About kElasticFlow;
 std::unique_ptr<Policy> lucid_packing(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kLucidPacking;
 
+std::unique_ptr<Policy> muri_s(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kMuriS;
+std::unique_ptr<Policy> muri_l(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kMuriL;
+std::unique_ptr<Policy> muri_unmatched(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kMuriUnmatched;
+
 std::unique_ptr<Policy> synergy_drf(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kSynergyDrf;
 std::unique_ptr<Policy> synergy_tetris(const Keys&, std::unique_ptr<Placer>, const Knobs&);

@@ -107,7 +107,7 @@ class Reader {
         {"job", &Reader::read_job},         {"at", &Reader::read_happening},
         {"until", &Reader::read_until},     {"service", &Reader::read_service},
         {"speed", &Reader::read_speed},     {"scale", &Reader::read_scale},
-        {"beside", &Reader::read_beside}};
+        {"beside", &Reader::read_beside},   {"stages", &Reader::read_stages}};
     const auto found = methods.find(words[0]);
     if (found == methods.end()) return object(words[0], "starts no line");
     if (words.size() < 2) return object(words[0], "needs more words");
@@ -186,6 +186,12 @@ class Reader {
     std::string other(words[2]);
     if (words.size() == 5) other = Speeds::neighbour_on(other, std::string(words[4]));
     scenario_.speeds.add_pair(std::string(words[1]), 0, other, rate);
+  }
+  void read_stages(const Words& words) {
+    if (words.size() != 6) return object(words[0], "needs a model, its iteration, three stages");
+    const auto time = [&](std::size_t word) { return seconds(number(words[word])); };
+    scenario_.speeds.set_iteration(std::string(words[1]), 0,
+                                   {.alone = time(2), .stages = {time(3), time(4), time(5)}});
   }
   void read_scale(const Words& words) {
     constexpr std::int64_t kStepAtFullSpeed = 1'000'000'000;

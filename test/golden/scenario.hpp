@@ -16,6 +16,7 @@
 //   beside net big 60 old             percent, of a model beside another on a GPU; where a type is
 //                                     named, on that alone
 //   scale net 100 180 250             percent, of a model on one GPU, two, three
+//   stages net 10 6 2 2               seconds of an iteration of a model, and of its three stages
 //   at 50 cancel a                    also: hold a, release a, gpu n0:1 down, gpu n0:1 up,
 //                                     reserve n0:1 for 7 from 100 until 200 (for a user),
 //                                     foreign n0:1 5GiB, busy n0:1 90 (percent; no foreign use)

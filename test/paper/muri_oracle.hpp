@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "core/knowledge/stages.hpp"
-#include "paper/muri_rule.hpp"
 #include "paper/rows.hpp"
+#include "policy/whole/muri_rule.hpp"
 #include "solve/solve.hpp"
 
 namespace berth::test {
@@ -39,6 +39,7 @@ inline double muri_overhead(const std::string& model, std::int64_t gpus) {
 
 struct MuriOracleJob {
   std::string id;
+  std::string model = {};
   std::int64_t gpus = 1;
   double submitted = 0;
   Iteration times = {};
@@ -57,7 +58,8 @@ struct MuriOracleJob {
 inline std::vector<MuriOracleJob> muri_jobs(const std::filesystem::path& file) {
   std::vector<MuriOracleJob> jobs;
   for (Rows rows(file); rows.next();) {
-    MuriOracleJob job{.id = rows.text("job_id"), .gpus = rows.whole("num_gpu")};
+    MuriOracleJob job{
+        .id = rows.text("job_id"), .model = rows.text("model_name"), .gpus = rows.whole("num_gpu")};
     job.submitted = rows.number("submit_time") / 1000;
     job.left = rows.number("iterations");
     job.stated = rows.number("duration") / 1000;
@@ -68,7 +70,7 @@ inline std::vector<MuriOracleJob> muri_jobs(const std::filesystem::path& file) {
     job.times = {
         .alone = time("iteration_time") * 1'015 / 1'000,
         .stages = {time("resource_time_0"), time("resource_time_1"), time("resource_time_2")}};
-    job.overhead = muri_overhead(rows.text("model_name"), job.gpus);
+    job.overhead = muri_overhead(job.model, job.gpus);
     jobs.push_back(std::move(job));
   }
   return jobs;

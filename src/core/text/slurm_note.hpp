@@ -33,8 +33,8 @@ struct SlurmNote {
 /// `berth vram=20GiB gpus=1 class=short attempt=3 at=n3:5`.
 std::string to_text(const SlurmNote& note);
 
-/// Nothing for a comment that is not berth's. Memory is rounded up to shards. Errors: BadData naming
-/// the word that is wrong.
+/// Nothing for a comment that is not berth's. Memory is rounded up to shards. Errors: BadData that
+/// names the word that is wrong.
 Expected<std::optional<SlurmNote>> parse_slurm_note(std::string_view comment);
 
 }  // namespace berth

@@ -80,6 +80,8 @@ bool Seating::keep(std::span<const JobId> jobs, const Ask& ask) {
   });
   if (!are_there) return false;
   if (jobs.size() == 1) return hold(jobs.front(), ask, place);
+  // Jobs that are to share with no other have been together with those of another seat, perhaps.
+  if (ask.alone() && trial_.look(place, ask, jobs.front()) != Why::Fits) return false;
   if (!share(jobs, ask, place)) return false;
   seats_.push_back({.jobs = {jobs.begin(), jobs.end()}, .ask = ask, .place = place});
   return true;

@@ -1,4 +1,4 @@
-#include "paper/muri_rule.hpp"
+#include "policy/whole/muri_rule.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -115,10 +115,12 @@ std::optional<Matching> muri_question(std::span<const MuriJob> jobs, const MuriG
                                       const MuriGain& gain) {
   if (groups.need <= groups.capacity || groups.rounds >= kMuriMost) return std::nullopt;
   Matching matching{.nodes = static_cast<std::uint32_t>(groups.list.size()), .edges = {}};
+  MuriGroup both;
+  std::size_t end = 0;
   for (std::uint32_t one = 0; one < matching.nodes; ++one) {
-    const std::size_t end = class_end(jobs, groups.list, one);
+    if (one == end) end = std::min(one + kMuriBucket, class_end(jobs, groups.list, one));
     for (std::uint32_t other = one + 1; other < end; ++other) {
-      MuriGroup both = groups.list[one];
+      both = groups.list[one];
       both.insert(both.end(), groups.list[other].begin(), groups.list[other].end());
       const std::int64_t weight = both.size() <= kMuriMost ? gain(both) : 0;
       if (weight > 0) matching.edges.push_back({.one = one, .other = other, .weight = weight});

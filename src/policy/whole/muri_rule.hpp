@@ -19,6 +19,8 @@ namespace berth {
 
 /// Jobs of one group at most, and matchings of one pass.
 inline constexpr std::size_t kMuriMost = 4;
+/// Groups that are looked at in pairs, all on 64 GPUs: on more, those next to each other in order.
+inline constexpr std::size_t kMuriBucket = 256;
 
 struct MuriJob {
   std::int64_t gpus = 1;
@@ -68,7 +70,7 @@ using MuriGain = std::function<std::int64_t(const MuriGroup&)>;
 /// Which two groups with as many GPUs, and of kMuriMost jobs together at most, should become one;
 /// nothing if there are GPUs for all groups, or no two can. Of matchings as good, jobs of the same
 /// models make many, none is preferred: it is the one with which the solver's search ends.
-/// O(groups^2).
+/// O(groups x kMuriBucket).
 std::optional<Matching> muri_question(std::span<const MuriJob> jobs, const MuriGroups& groups,
                                       const MuriGain& gain);
 /// Joins those two, as long as all groups need more GPUs than there are. `values`: one for each
