@@ -623,4 +623,15 @@ Findings missing_goldens(std::span<const Source> tree, std::string_view kind,
   return findings;
 }
 
+Findings missing_rows(const Source& table, std::span<const std::string> names) {
+  Findings findings;
+  const auto lines = lines_of(table.text);
+  for (const std::string& name : names) {
+    const bool has_row = std::ranges::any_of(
+        lines, [&](std::string_view line) { return line.starts_with(name + "@"); });
+    if (!has_row) findings.push_back({table.path, 0, "has no row of " + name});
+  }
+  return findings;
+}
+
 }  // namespace berth::tidy

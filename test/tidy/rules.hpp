@@ -75,5 +75,7 @@ Findings untested_rows(std::span<const Source> tree, std::string_view path);
 /// Every name has `test/golden/KIND/NAME.txt`, and that scenario runs it.
 Findings missing_goldens(std::span<const Source> tree, std::string_view kind,
                          std::span<const std::string> names);
+/// Every name begins a line of this file, up to an `@`.
+Findings missing_rows(const Source& table, std::span<const std::string> names);
 
 }  // namespace berth::tidy

@@ -397,5 +397,11 @@ TEST(MissingGoldens, NamesPoliciesWithoutAScenario) {
       ElementsAre(finds(0, "has no line `policy x/b`"), finds(0, "policy c has no golden test")));
 }
 
+TEST(MissingRows, NamesPoliciesWithoutOne) {
+  const std::vector<std::string> names = {"a", "a/b"};
+  EXPECT_THAT(missing_rows({"x", "# a/b\na/bc@x 1\na@x 1\n"}, names),
+              ElementsAre(finds(0, "has no row of a/b")));
+}
+
 }  // namespace
 }  // namespace berth::tidy

@@ -73,6 +73,13 @@ TEST(Tree, EveryPolicyHasAGolden) {
   expect_none(missing_goldens(tree(), "policy", names));
 }
 
+TEST(Tree, EveryPolicyHasItsCostOfADecision) {
+  std::vector<std::string> names;
+  for (const PolicyEntry& entry : policies()) names.emplace_back(entry.name);
+  const std::string file = "bench/decide.growth";
+  expect_none(missing_rows({file, test::read_file(test::source_dir() / file)}, names));
+}
+
 TEST(Tree, EveryPlacementHasAGolden) {
   std::vector<std::string> names;
   for (const PlacerEntry& entry : placers()) names.emplace_back(entry.name);
