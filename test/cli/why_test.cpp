@@ -238,6 +238,9 @@ TEST(WhyPage, SaysOfJobsThatWaitThatTheyHaveToStartBefore) {
               HasSubstr("must end      jobs 1, 2, which have to start before\n"));
   EXPECT_THAT(page_of(R"("must_end":[1,2],"must_start":[])"),
               HasSubstr("must end      jobs 1, 2\n"));
+  EXPECT_THAT(page_of(R"("must_end":[1,2],"must_start":[],
+                         "before":[{"at":900.0,"job":1,"event":"gives way"}],"before_count":1)"),
+              HasSubstr("must leave    jobs 1, 2\n"));
 }
 
 TEST(WhyPage, BreaksNoWord) {

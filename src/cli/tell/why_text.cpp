@@ -239,6 +239,13 @@ std::string must_end_text(const Json& why) {
          (waiting.size() == 1 ? "has" : "have") + " to start before";
 }
 
+/// Under policies that preempt, a job that makes room need not end.
+const char* must_end_label(const Json& why) {
+  const Json& before = part_of(why, "before");
+  const auto gives_way = [](const Json& one) { return text_of(one, "event") == "gives way"; };
+  return std::ranges::any_of(before, gives_way) ? "must leave" : "must end";
+}
+
 void add_all(Page& page, const Json& why, double now) {
   page.line("reason", in_own_zone(opening_of(text_of(why, "reason")), now));
   page.line("waits for", waits_for(why));
@@ -248,7 +255,7 @@ void add_all(Page& page, const Json& why, double now) {
       page.line(printable(text_of(shortage, "name")), shortage_text(shortage, why, now));
     }
   }
-  page.line("must end", must_end_text(why));
+  page.line(must_end_label(why), must_end_text(why));
   page.line("reserved", reservation_text(why, now));
   page.line("not to delay", job_list(part_of(why, "must_not_delay"), why));
   page.line("others", printable(text_of(why, "passing")));
