@@ -49,6 +49,8 @@ TEST(CliErrors, AnUnknownVerbIsNamedWithThoseThereAre) {
            {{"ts"}, "berth: ts: no such verb; did you mean compat ts? berth help lists all"},
            {{"python3", "a.py"},
             "berth: python3: no such verb; to run a program say berth run -- python3; berth help "},
+           {{"torchrun", "a.py"},
+            "berth: torchrun: no such verb; to run a program say berth run -- torchrun; "},
            {{"./a.sh"}, "berth: ./a.sh: no such verb; to run a program say berth run -- ./a.sh; "},
            {{"help", "lss"}, "berth: lss: no such verb; did you mean ls? berth help lists all"},
            {{""}, "berth: : no such verb; valid verbs: run, "},
@@ -167,9 +169,14 @@ TEST(CliErrors, ASizeThatIsNoneIsNamedWithTheLimits) {
 }
 
 TEST(CliErrors, ANumberThatIsNoneIsNamedWithItsLimits) {
-  for (const char* count : {"-1", "4097", "1.5", "two", "", "99999999999999999999"}) {
+  for (const char* count : {"-1", "4097", "two", "", "99999999999999999999"}) {
     expect_refused({"--gpus", count},
                    "--gpus " + std::string(count) + ": is not a whole number from 0 to 4096");
+  }
+  for (const char* part : {"0.5", "1.5", ".25"}) {
+    expect_refused({"--gpus", part}, "--gpus " + std::string(part) +
+                                         ": is not a whole number from 0 to 4096; for a part of a "
+                                         "GPU say --vram SIZE");
   }
   expect_refused({"--retries", "101"}, "--retries 101: is not a whole number from 0 to 100");
   for (const char* cores : {"0", "-1", "1e9", "100001", "many"}) {

@@ -176,8 +176,10 @@ Expected<Json> gpu_count(const std::string& typed, Instant) {
   const auto count = parse_count(typed, find_job_field("gpus")->range.most);
   if (count) return Json(*count);
   const bool is_list = typed.contains(',') && typed.find_first_not_of("0123456789,") == typed.npos;
+  const bool is_part = typed.contains('.') && typed.find_first_not_of("0123456789.") == typed.npos;
   return fail(count.error().code,
-              count.error().message + (is_list ? "; for these GPUs say --gpu-index " + typed
+              count.error().message + (is_list   ? "; for these GPUs say --gpu-index " + typed
+                                       : is_part ? "; for a part of a GPU say --vram SIZE"
                                        : typed == "all" ? "; berth gpus lists all"
                                                         : ""));
 }

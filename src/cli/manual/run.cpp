@@ -162,6 +162,12 @@ constexpr auto kElsewhere = std::to_array<Elsewhere>({
     {"run -- bash", "shell interactive"},
 });
 
+/// Which people run on GPUs, though perhaps this shell's PATH lacks them.
+constexpr std::string_view kPrograms =
+    "python python3 torchrun accelerate deepspeed jupyter ipython julia conda uv pixi docker "
+    "podman "
+    "apptainer singularity mpirun mpiexec make nvcc";
+
 bool has_word(std::string_view words, std::string_view word) {
   const auto is_it = [&](const auto& one) { return std::ranges::equal(one, word); };
   return std::ranges::any_of(words | std::views::split(' '), is_it);
@@ -172,7 +178,8 @@ std::string suggestion(std::string_view typed) {
   const auto* const found = std::ranges::find_if(kElsewhere, is_there);
   if (found != kElsewhere.end()) return "; did you mean " + std::string(found->here) + "?";
   if (std::string near = did_you_mean(typed, verb_names()); !near.empty()) return near;
-  const bool is_program = typed.contains('/') || typed.ends_with(".py") || typed.ends_with(".sh");
+  const bool is_program = typed.contains('/') || typed.ends_with(".py") || typed.ends_with(".sh") ||
+                          has_word(kPrograms, typed);
   if (!is_program && !is_in_path(std::string(typed))) return "";
   return "; to run a program say berth run -- " + std::string(typed) + ";";
 }
