@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "cli/ask/slurm_host.hpp"
 #include "cli/print/option_words.hpp"
 #include "http/address.hpp"
 
@@ -47,6 +48,7 @@ SocketChoice choose_socket(const CommonOptions& options) {
   const auto paths =
       http::socket_candidates(geteuid(), variable("XDG_RUNTIME_DIR"), variable("HOME"));
   const auto found = std::ranges::find_if(paths, is_there);
+  if (found == paths.end() && is_slurm_host()) return {std::string(http::kSlurmSocket), "Slurm's"};
   const bool own = found != paths.end() && *found != http::kSystemSocket;
   if (own) return {*found, "yours"};
   return {paths.back(), "the machine's"};
@@ -54,8 +56,11 @@ SocketChoice choose_socket(const CommonOptions& options) {
 
 std::string nobody_answers(const std::string& path, uid_t user) {
   if (path == http::kSlurmSocket) {
-    return "no berth-slurm answers at " + path +
-           "; without it Slurm schedules, and sbatch, scancel and scontrol do this";
+    const bool was_said = variable("BERTH_BACKEND") == "slurm";
+    return "no " + std::string(was_said ? "berth-slurm" : "berthd and no berth-slurm") +
+           " answers at " + (was_said ? path : std::string(http::kSystemSocket) + " and " + path) +
+           "; without " + std::string(was_said ? "it" : "them") +
+           " Slurm schedules, and sbatch, scancel and scontrol do this";
   }
   const std::string none = "no berthd answers at " + path;
   if (path == http::kSystemSocket && user != 0) {

@@ -26,11 +26,13 @@ void add_common(CLI::App& verb, CommonOptions& options);
 
 struct SocketChoice {
   std::string path;
-  std::string found;  ///< How, for people: `--socket`, `$BERTH_SOCKET`, `yours`, `the machine's`.
+  /// How, for people: `--socket`, `$BERTH_SOCKET`, `yours`, `Slurm's`, `the machine's`.
+  std::string found;
 };
 
 /// `--socket`, else $BERTH_SOCKET, else berth-slurm's if $BERTH_BACKEND is `slurm`, else the first
-/// of http::socket_candidates() that is there, else the last of them.
+/// of http::socket_candidates() that is there, else berth-slurm's on a host of Slurm's, else the
+/// last of them.
 SocketChoice choose_socket(const CommonOptions& options);
 
 /// The message for a socket without a daemon.

@@ -10,7 +10,7 @@
 
 namespace berth::cli {
 
-/// Whether the cluster is to be asked: $BERTH_BACKEND is `slurm`, and berth-slurm's socket is not
+/// Whether the cluster is to be asked: choose_socket() says berth-slurm's socket, and that is not
 /// there.
 bool is_for_slurm(const CommonOptions& options);
 
