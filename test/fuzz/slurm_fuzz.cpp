@@ -21,7 +21,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const SlurmShown told = slurm_records(text, ids);
   for (const SlurmRecord& record : told.records) BERTH_ASSERT(ids.contains(record.id));
   for (const std::int64_t job : told.uncertain) BERTH_ASSERT(ids.contains(job));
-  const cli::SlurmFacts facts = cli::slurm_facts(text, told.records);
+  cli::SlurmFacts facts = cli::slurm_facts(text, told.records);
+  cli::add_reservations(facts, text);
+  cli::add_partitions(facts, rows);
   BERTH_ASSERT(facts.jobs.size() <= told.records.size());
   for (const auto& job : ids) {
     if (const auto alone = slurm_record(text, rows, job)) BERTH_ASSERT(alone->id == job.first);

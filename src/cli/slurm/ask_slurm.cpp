@@ -80,17 +80,21 @@ Expected<SlurmFacts> ask_slurm() {
     std::fprintf(stderr, "berth: %s left out, with texts that look like Slurm's\n",
                  number_of_things(left_out, "jobs").c_str());
   }
-  return slurm_facts(*nodes, told.records);
+  SlurmFacts facts = slurm_facts(*nodes, told.records);
+  // Without these the rest is as true as it was.
+  add_reservations(facts, output_of_command("scontrol -o show reservation").value_or(""));
+  add_partitions(facts, output_of_command("scontrol -o show partition").value_or(""));
+  return facts;
 }
 
 Expected<std::string> ask_slurm_config() { return output_of_command("scontrol show config"); }
 
-std::string slurm_today() {
+std::string slurm_now() {
   const std::time_t now = std::time(nullptr);
   std::tm local{};
   ::localtime_r(&now, &local);
-  std::array<char, 16> text{};
-  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d", &local)};
+  std::array<char, 32> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &local)};
 }
 
 Expected<std::vector<SlurmJob>> slurm_jobs_named(const SlurmFacts& facts,

@@ -19,8 +19,8 @@ Expected<SlurmFacts> ask_slurm();
 /// `scontrol show config`. Errors: as ask_slurm().
 Expected<std::string> ask_slurm_config();
 
-/// `2026-11-30`, in local time as Slurm's are.
-std::string slurm_today();
+/// `2026-11-30T14:00:15`, in local time as Slurm's are.
+std::string slurm_now();
 
 /// The jobs that are named, by number, task or name; all that have not ended for none. Errors:
 /// NotFound naming what is no job of Slurm's.

@@ -185,6 +185,8 @@ SlurmJob slurm_job_of(const SlurmRecord& record) {
   job.place = slurm_word(words, "NodeList");
   job.note = agents_note(slurm_word(words, "AdminComment"));
   job.feature = slurm_word(words, "Features");
+  job.reservation = slurm_word(words, "Reservation");
+  job.limit = slurm_word(words, "TimeLimit");
   job.partitions = parts_of(slurm_word(words, "Partition"));
   for (auto& name : slurm_names(slurm_word(words, "ExcNodeList")))
     job.excluded.insert(std::move(name));
@@ -218,6 +220,29 @@ SlurmFacts slurm_facts(std::string_view nodes, const std::vector<SlurmRecord>& j
   for (const SlurmRecord& record : jobs) facts.jobs.push_back(slurm_job_of(record));
   for (const SlurmJob& job : facts.jobs) put(facts, job);
   return facts;
+}
+
+void add_reservations(SlurmFacts& facts, std::string_view shown) {
+  while (!shown.empty()) {
+    const SlurmWords words = slurm_words(next_part(shown, '\n'));
+    SlurmReservation one{.name = slurm_word(words, "ReservationName"),
+                         .start = slurm_word(words, "StartTime"),
+                         .end = slurm_word(words, "EndTime"),
+                         .nodes = {},
+                         .users = parts_of(slurm_word(words, "Users"))};
+    for (auto& name : slurm_names(slurm_word(words, "Nodes"))) one.nodes.insert(std::move(name));
+    each_gres(slurm_word(words, "TRES"), [&](const GresPart& part) {
+      if (part.name == "cpu") one.cpus = part.count;
+    });
+    if (!one.name.empty()) facts.reservations.push_back(std::move(one));
+  }
+}
+
+void add_partitions(SlurmFacts& facts, std::string_view shown) {
+  while (!shown.empty()) {
+    const SlurmWords words = slurm_words(next_part(shown, '\n'));
+    facts.longest.emplace(slurm_word(words, "PartitionName"), slurm_word(words, "MaxTime"));
+  }
 }
 
 }  // namespace berth::cli

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -65,6 +66,8 @@ struct SlurmJob {
   std::string place;  ///< Its nodes.
   std::string note;   ///< Of an agent of berth's: what it held too much; "" for none.
   std::string feature;
+  std::string reservation;  ///< That it asks for.
+  std::string limit;        ///< Of its time: `1-02:00:00`, `UNLIMITED`.
   std::set<std::string, std::less<>> partitions;
   std::set<std::string, std::less<>> excluded;  ///< Nodes.
   std::set<std::string, std::less<>> required;
@@ -77,13 +80,28 @@ struct SlurmJob {
   bool runs() const { return state == "RUNNING" || state == "SUSPENDED" || state == "COMPLETING"; }
 };
 
+/// Nodes that are kept for some jobs. Times are Slurm's texts, local as `2026-12-01T11:35:50`.
+struct SlurmReservation {
+  std::string name;
+  std::string start;
+  std::string end;
+  std::set<std::string, std::less<>> nodes;
+  std::set<std::string, std::less<>> users;  ///< By name; none where accounts or groups may.
+  std::int64_t cpus = 0;                     ///< Of all its nodes.
+};
+
 struct SlurmFacts {
   std::vector<SlurmNode> nodes;
   std::vector<SlurmJob> jobs;
+  std::vector<SlurmReservation> reservations = {};
+  std::map<std::string, std::string, std::less<>> longest = {};  ///< Time limits of partitions.
 };
 
 /// Of `scontrol -o -d show node`, a line for each node, and of the jobs. What cannot be read is
 /// left out.
 SlurmFacts slurm_facts(std::string_view nodes, const std::vector<SlurmRecord>& jobs);
+/// Of `scontrol -o show reservation` and of `scontrol -o show partition`.
+void add_reservations(SlurmFacts& facts, std::string_view shown);
+void add_partitions(SlurmFacts& facts, std::string_view shown);
 
 }  // namespace berth::cli

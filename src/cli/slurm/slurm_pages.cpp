@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <optional>
 
@@ -13,6 +14,8 @@
 namespace berth::cli {
 
 namespace {
+
+constexpr const char* kFits = "fits";
 
 struct Meaning {
   std::string_view word;
@@ -59,9 +62,73 @@ std::int64_t day_of(std::string_view date) {
   return (std::int64_t{part(0, 4)} * 12 + part(5, 2)) * kMonth + part(8, 2);
 }
 
-bool is_far(std::string_view start, std::string_view today) {
+bool is_far(std::string_view start, std::string_view now) {
   constexpr std::int64_t kFar = 30;
-  return day_of(start) > day_of(today) + kFar;
+  return day_of(start) > day_of(now) + kFar;
+}
+
+/// Seconds since some day of `2026-11-30T14:00:15`; nothing for no time.
+std::optional<std::int64_t> seconds_of(std::string_view time) {
+  int year = 0;
+  unsigned month = 0;
+  unsigned day = 0;
+  int hour = 0;
+  int minute = 0;
+  int second = 0;
+  const int read = std::sscanf(std::string(time).c_str(), "%d-%u-%uT%d:%d:%d", &year, &month, &day,
+                               &hour, &minute, &second);
+  constexpr int kAll = 6;
+  const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(month),
+                                         std::chrono::day(day)};
+  if (read != kAll || !date.ok()) return std::nullopt;
+  const auto days = std::chrono::sys_days(date).time_since_epoch().count();
+  return ((std::int64_t{days} * 24 + hour) * 60 + minute) * 60 + second;
+}
+
+/// Of `1-02:00:00` or `02:00:00`; nothing for `UNLIMITED` and the like.
+std::optional<std::int64_t> seconds_of_limit(std::string_view limit) {
+  int days = 0;
+  const std::size_t dash = limit.find('-');
+  if (dash != std::string_view::npos) {
+    std::from_chars(limit.data(), limit.data() + dash, days);
+    limit.remove_prefix(dash + 1);
+  }
+  int hours = 0;
+  int minutes = 0;
+  int seconds = 0;
+  constexpr int kAll = 3;
+  if (std::sscanf(std::string(limit).c_str(), "%d:%d:%d", &hours, &minutes, &seconds) != kAll) {
+    return std::nullopt;
+  }
+  return ((std::int64_t{days} * 24 + hours) * 60 + minutes) * 60 + seconds;
+}
+
+std::string spaced(const std::string& time) {
+  std::string text = printable(time);
+  if (const auto mark = text.find('T'); mark != std::string::npos) text[mark] = ' ';
+  return text;
+}
+
+/// Whether it has begun, or begins before the job would end that starts now.
+bool is_in_the_way(const SlurmReservation& reservation, const SlurmJob& job, std::string_view now) {
+  const auto from = seconds_of(reservation.start);
+  const auto present = seconds_of(now);
+  const auto limit = seconds_of_limit(job.limit);
+  return !from || !present || *from <= *present || !limit || *present + *limit > *from;
+}
+
+/// Not only cores of its nodes.
+bool is_whole(const SlurmReservation& reservation, const SlurmFacts& facts) {
+  std::int64_t cpus = 0;
+  for (const SlurmNode& node : facts.nodes) {
+    if (reservation.nodes.contains(node.name)) cpus += node.cpus + node.taken_cpus;
+  }
+  return reservation.cpus >= cpus;
+}
+
+bool rules_out(const SlurmJob& job, const SlurmNode& node) {
+  return job.excluded.contains(node.name) ||
+         (!job.required.empty() && !job.required.contains(node.name));
 }
 
 bool is_open_to(const SlurmJob& job, const SlurmNode& node) {
@@ -113,12 +180,15 @@ std::string told_of_others(const SlurmNode& node) {
   return text;
 }
 
-Json places_of(const SlurmJob& job, const SlurmFacts& facts) {
+Json places_of(const SlurmJob& job, const SlurmView& view) {
   Json places = Json::array();
-  for (const SlurmNode& node : facts.nodes) {
+  for (const SlurmNode& node : view.facts.nodes) {
     if (!is_open_to(job, node)) continue;
     const std::string others = told_of_others(node);
-    Json place = {{"node", node.name}, {"lacks", slurm_lack(job, node)}};
+    std::string lacks = slurm_lack(job, node);
+    const std::string reserved = slurm_reserved(job, node, view);
+    if (!reserved.empty()) lacks = reserved + (lacks == kFits ? "" : "; " + lacks);
+    Json place = {{"node", node.name}, {"lacks", lacks}};
     if (!others.empty()) place["outside"] = others;
     places.push_back(std::move(place));
   }
@@ -261,15 +331,13 @@ std::string slurm_reason(const SlurmJob& job) {
   return printable(text + " (" + std::string(job.reason) + ")");
 }
 
-std::string slurm_start(const SlurmJob& job, std::string_view today) {
+std::string slurm_start(const SlurmJob& job, std::string_view now) {
   if (job.start.empty()) return "unknown: Slurm has no plan for it";
-  if (is_far(job.start, today)) {
+  if (is_far(job.start, now)) {
     return "unknown: jobs in its way have no time limit, so that Slurm says " +
            printable(job.start.substr(0, job.start.find('T')));
   }
-  std::string text = printable(job.start);
-  if (const auto mark = text.find('T'); mark != std::string::npos) text[mark] = ' ';
-  return text + (job.reason == "BeginTime" ? ", its begin time" : ", by Slurm's plan");
+  return spaced(job.start) + (job.reason == "BeginTime" ? ", its begin time" : ", by Slurm's plan");
 }
 
 std::string slurm_want(const SlurmWant& want) {
@@ -300,25 +368,61 @@ std::string slurm_lack(const SlurmJob& job, const SlurmNode& node) {
     add("has " + to_text(Bytes(node.memory_mib << 20)) + " of host memory free of " +
         to_text(Bytes(want.memory_mib << 20)));
   }
-  return text.empty() ? "fits" : text;
+  return text.empty() ? kFits : text;
 }
 
-Json slurm_job_json(const SlurmJob& job, std::string_view today) {
+std::string slurm_reserved(const SlurmJob& job, const SlurmNode& node, const SlurmView& view) {
+  if (rules_out(job, node)) return "";
+  std::string text;
+  for (const SlurmReservation& one : view.facts.reservations) {
+    const bool has_node = one.nodes.contains(node.name);
+    if (one.name == job.reservation) {
+      if (!has_node) return "is not in the job's reservation " + printable(one.name);
+      continue;
+    }
+    if (!has_node || !is_in_the_way(one, job, view.now)) continue;
+    text += (text.empty() ? "is reserved " : "; is reserved ") +
+            std::string(is_whole(one, view.facts) ? "(" : "in part (") + printable(one.name) +
+            ") from " + spaced(one.start) + " to " + spaced(one.end);
+    if (one.users.contains(job.user)) {
+      text += ", for its user, too: --reservation=" + printable(one.name);
+    }
+  }
+  return text;
+}
+
+namespace {
+
+/// `asks 01:00:00, short has 00:10:00`, where that is why it waits.
+std::string limits_text(const SlurmJob& job, const SlurmFacts& facts) {
+  if (job.reason != "PartitionTimeLimit") return "";
+  std::string text = "asks " + printable(job.limit);
+  for (const std::string& partition : job.partitions) {
+    const auto longest = facts.longest.find(partition);
+    if (longest == facts.longest.end()) continue;
+    text += ", " + printable(partition) + " has " + printable(longest->second);
+  }
+  return text;
+}
+
+}  // namespace
+
+Json slurm_job_json(const SlurmJob& job, std::string_view now) {
   Json json = {{"handle", printable(job.handle)},  {"name", printable(job.name)},
                {"user_name", printable(job.user)}, {"state", state_text(job)},
                {"nodes", printable(job.place)},    {"gpus_per_node", job.want.gpus},
                {"node_count", job.want.nodes},     {"vram_bytes", job.want.gib << 30}};
   if (job.waits()) {
     json["reason"] = slurm_reason(job);
-    json["start"] = slurm_start(job, today);
+    json["start"] = slurm_start(job, now);
   }
   if (!job.note.empty()) json["note"] = printable(job.note);
   return json;
 }
 
 Json slurm_why_json(const SlurmJob& job, const SlurmView& view) {
-  Json json = slurm_job_json(job, view.today);
-  if (job.waits()) json["places"] = places_of(job, view.facts);
+  Json json = slurm_job_json(job, view.now);
+  if (job.waits()) json["places"] = places_of(job, view);
   return json;
 }
 
@@ -333,8 +437,9 @@ std::string slurm_why_page(const SlurmJob& job, const SlurmView& view, const Loo
   }
   page.line(title, printable(job.name) + " waits: " + slurm_reason(job));
   page.line("asks", slurm_want(job.want));
-  page.line("starts", slurm_start(job, view.today));
-  for (const Json& place : places_of(job, view.facts)) {
+  page.line("time limit", limits_text(job, view.facts));
+  page.line("starts", slurm_start(job, view.now));
+  for (const Json& place : places_of(job, view)) {
     const std::string outside = text_of(place, "outside");
     page.line(printable(text_of(place, "node")),
               printable(text_of(place, "lacks")) + (outside.empty() ? "" : "; " + outside));
@@ -351,8 +456,8 @@ std::string slurm_jobs_page(const std::vector<SlurmJob>& jobs, const SlurmView& 
     std::string last = printable(job.place);
     if (job.waits()) {
       last = slurm_reason(job);
-      if (!job.start.empty() && !is_far(job.start, view.today)) {
-        last += ", starts " + slurm_start(job, view.today);
+      if (!job.start.empty() && !is_far(job.start, view.now)) {
+        last += ", starts " + slurm_start(job, view.now);
       }
     }
     table.add({{printable(job.handle)},

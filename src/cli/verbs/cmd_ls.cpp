@@ -271,12 +271,12 @@ int list_in_slurm(const LsArguments& arguments, const JobFilter& filter) {
     const auto user = user_number(job.user);
     return !filter.users.empty() && !(user && filter.users.contains(*user));
   });
-  const SlurmView view{.facts = *facts, .today = slurm_today()};
+  const SlurmView view{.facts = *facts, .now = slurm_now()};
   if (!arguments.common.json) {
     return print(slurm_jobs_page(*jobs, view, look_of(STDOUT_FILENO)));
   }
   Json rows = Json::array();
-  for (const SlurmJob& job : *jobs) rows.push_back(slurm_job_json(job, view.today));
+  for (const SlurmJob& job : *jobs) rows.push_back(slurm_job_json(job, view.now));
   return print(json_text({{"jobs", rows}}));
 }
 

@@ -20,7 +20,7 @@ int why_in_slurm(const EachJob& arguments) {
   if (!facts) return report_failure(facts.error().message);
   auto jobs = slurm_jobs_named(*facts, arguments.choice.typed);
   if (!jobs) return report_failure(jobs.error().message);
-  const SlurmView view{.facts = *facts, .today = slurm_today()};
+  const SlurmView view{.facts = *facts, .now = slurm_now()};
   Json answers = Json::array();
   std::string text;
   for (const SlurmJob& job : *jobs) {

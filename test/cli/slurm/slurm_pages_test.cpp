@@ -96,7 +96,8 @@ std::vector<std::int64_t> free_of(const SlurmFacts& facts, std::size_t node) {
 }
 
 std::string why_text_of(const SlurmFacts& facts, const std::string& handle) {
-  return cli::slurm_why_page(job_in(facts, handle), {.facts = facts, .today = "2026-11-30"}, {});
+  return cli::slurm_why_page(job_in(facts, handle), {.facts = facts, .now = "2026-11-30T12:00:00"},
+                             {});
 }
 
 TEST(SlurmFacts, TellWhatEachGpuHasLeft) {
@@ -124,6 +125,53 @@ TEST(SlurmWhy, SaysWhatEachNodeLacks) {
   EXPECT_THAT(why_text_of(new_facts(), "7"),
               AllOf(HasSubstr("4 whole GPUs on each of 2 nodes"),
                     HasSubstr(" has 0 GPUs without jobs"), HasSubstr(" has 3 GPUs without jobs")));
+}
+
+constexpr std::string_view kReservations =
+    "ReservationName=maint StartTime=2026-11-30T13:00:00 EndTime=2026-11-30T14:00:00 "
+    "Duration=01:00:00 Nodes=n[1,3] NodeCnt=2 CoreCnt=128 Flags=MAINT,SPEC_NODES TRES=cpu=128 "
+    "Users=root Accounts=(null) State=INACTIVE\n"
+    "ReservationName=class StartTime=2026-11-30T11:00:00 EndTime=2026-11-30T14:00:00 Nodes=n3 "
+    "NodeCnt=1 CoreCnt=4 TRES=cpu=4 Users=alice Accounts=(null) State=ACTIVE\n";
+
+TEST(SlurmWhy, SaysWhichNodesAreReserved) {
+  SlurmFacts facts = old_facts();
+  cli::add_reservations(facts, kReservations);
+  SlurmJob job = job_in(facts, "8_[2-9]");
+  const cli::SlurmView view{.facts = facts, .now = "2026-11-30T12:00:00"};
+  const auto reserved = [&](std::size_t node) {
+    return cli::slurm_reserved(job, facts.nodes[node], view);
+  };
+  job.user = "bob";
+  job.limit = "01:00:00";
+  EXPECT_EQ(reserved(0), "") << "it would end as the reservation begins";
+  job.limit = "1-00:00:01";
+  EXPECT_EQ(reserved(0), "is reserved (maint) from 2026-11-30 13:00:00 to 2026-11-30 14:00:00");
+  job.limit = "UNLIMITED";
+  EXPECT_THAT(reserved(2), HasSubstr("is reserved (maint) from "));
+  EXPECT_THAT(reserved(2), HasSubstr("; is reserved in part (class) from "));
+  job.limit = "00:10:00";
+  job.user = "alice";
+  EXPECT_THAT(reserved(2), testing::EndsWith(", for its user, too: --reservation=class"));
+  EXPECT_EQ(reserved(1), "");
+  job.reservation = "class";
+  EXPECT_EQ(reserved(2), "");
+  EXPECT_EQ(reserved(1), "is not in the job's reservation class");
+  job.excluded = {"n2"};
+  EXPECT_EQ(reserved(1), "") << "the job rules it out";
+}
+
+TEST(SlurmWhy, SaysWhatAPartitionAllows) {
+  SlurmFacts facts = old_facts();
+  cli::add_partitions(facts, "PartitionName=gpu Default=YES MaxTime=00:10:00 State=UP\n");
+  SlurmJob job = job_in(facts, "8_[2-9]");
+  job.limit = "01:00:00";
+  const auto page = [&] {
+    return cli::slurm_why_page(job, {.facts = facts, .now = "2026-11-30T12:00:00"}, {});
+  };
+  EXPECT_THAT(page(), Not(HasSubstr("\ntime limit ")));
+  job.reason = "PartitionTimeLimit";
+  EXPECT_THAT(page(), HasSubstr("time limit    asks 01:00:00, gpu has 00:10:00\n"));
 }
 
 TEST(SlurmWhy, ATimeThatComesFromNoLimitsIsUnknown) {
@@ -240,8 +288,11 @@ class SlurmVerbs : public testing::Test {
   SlurmVerbs() {
     folder_.write("nodes", std::string(kOldNodes));
     folder_.write("jobs", std::string(kOldJobs));
+    folder_.write("reservations", std::string(kReservations));
     folder_.write("config", std::string(kConfig));
-    scontrol("case \"$*\" in *node) cat nodes ;; *job) cat jobs ;; *) cat config ;; esac");
+    scontrol(
+        "case \"$*\" in *node) cat nodes ;; *job) cat jobs ;; *reservation) cat reservations ;; *) "
+        "cat config ;; esac");
     command("squeue", "sed -n 's/^JobId=\\([0-9]*\\) .*/\\1 \\1 N\\/A/p' jobs");
   }
 
@@ -261,6 +312,7 @@ class SlurmVerbs : public testing::Test {
 
 TEST_F(SlurmVerbs, ReadAllFromSlurm) {
   EXPECT_THAT(ask({"why", "8"}).out, HasSubstr("54 GiB free on a GPU at most"));
+  EXPECT_THAT(ask({"why", "8"}).out, HasSubstr("is reserved in part (class) from "));
   EXPECT_THAT(ask({"ls"}).out, AllOf(HasSubstr("8_[2-9]"), HasSubstr("alice")));
   EXPECT_THAT(ask({"ls", "--user", "0"}).out, Not(HasSubstr("alice")));
   EXPECT_THAT(ask({"gpus"}).out, AllOf(HasSubstr("n1:0"), HasSubstr("20 GiB"), HasSubstr("n3:1")));
