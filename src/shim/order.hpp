@@ -75,7 +75,7 @@ struct Ended {
   std::string note;
 };
 /// Nothing of it ran, for want of what another try may find: a process, a descriptor, room for the
-/// attempt file. The record has neither `go` nor `exit`.
+/// attempt file, a file system that answers. The record has neither `go` nor `exit`.
 struct Unstarted {
   std::string why;
 };

@@ -8,7 +8,8 @@
 //   job 42 attempt 1 user 1000 SUM     SUM: of what is before it in the line.
 //                                      `log N` before it: how long the job's log was by then
 //   shim PID START SUM                 START: the process's start time in clock ticks since boot
-//   go PID START SUM                   written by the job's own process before exec
+//   go PID START SUM                   written by the job's own process before exec; taken back
+//                                      where that cannot be for now, so that it is tried again
 //   exit code 7 at MICROS SUM          or `exit signal 9 ...`, `exit exec ERRNO ...` where the
 //                                      program could not be run, `exit setup ERRNO ...` where
 //                                      something before that failed

@@ -1,12 +1,14 @@
 // Goal: the owner of a job that cannot be started sees why at once. Method: a real berthd whose
-// folder of attempts is away.
+// folder of attempts is away, or the job's, on a file system without its server.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "daemon/rig.hpp"
+#include "support/unanswered.hpp"
 
 namespace berth::daemon {
 namespace {
@@ -51,6 +53,24 @@ TEST_F(NoStarts, AreCancelledAtOnce) {
   rig_.request("POST", "/v1/jobs/" + std::to_string(id) + "/cancel");
   EXPECT_EQ(rig_.wait_end(id)["state"], "cancelled");
   bring_back();
+}
+
+TEST(NoFolder, IsWaitedForWhereItsFileSystemIsAway) {
+  if (!test::Unanswered::has_own_mounts()) GTEST_SKIP() << "may not mount";
+  Rig rig;
+  rig.start();
+  const std::string folder = rig.folder() / "away";
+  std::filesystem::create_directory(folder);
+  std::optional<test::Unanswered> away(folder);
+  if (!away->is_there()) GTEST_SKIP() << "no FUSE";
+  away->die();
+  const int id = rig.submit("exit 3", {{"directory", folder}});
+  eventually("it was tried twice", [&] { return rig.job(id)["attempts"].size() > 1; });
+  EXPECT_THAT(std::string(rig.job(id)["reason"]),
+              AllOf(HasSubstr("could not be started: directory '" + folder),
+                    HasSubstr("Transport endpoint is not connected (try ")));
+  away.reset();
+  EXPECT_EQ(rig.wait_end(id)["exit_code"], 3);
 }
 
 }  // namespace

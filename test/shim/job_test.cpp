@@ -14,10 +14,12 @@
 #include "shim/program/log.hpp"
 #include "shim/support.hpp"
 #include "support/paths.hpp"
+#include "support/unanswered.hpp"
 
 namespace berth::shim::test {
 namespace {
 
+using berth::test::Unanswered;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -149,6 +151,37 @@ TEST(Job, WithoutItsDirectoryIsNotRun) {
   EXPECT_EQ(ended.exit.kind, Exit::Kind::Setup);
   EXPECT_EQ(shell_code(ended.exit), 125);
   EXPECT_EQ(daemon.log(), "berth: directory '/no/such/folder': No such file or directory\n");
+}
+
+/// As of sshfs whose connection broke: it may be mounted again.
+TEST(Job, IsGivenBackWhereAFileSystemIsAway) {
+  if (!Unanswered::has_own_mounts()) GTEST_SKIP() << "may not mount";
+  Daemon first;
+  Daemon second;
+  Daemon third;
+  mkdir((first.folder() / "away").c_str(), 0755);
+  Unanswered away(first.folder() / "away");
+  if (!away.is_there()) GTEST_SKIP() << "no FUSE";
+  away.die();
+  Order order = first.shell("echo ran");
+  order.directory = first.folder() / "away";
+  first.start(order);
+  EXPECT_EQ(first.unstarted(),
+            "directory '" + order.directory + "': Transport endpoint is not connected");
+  EXPECT_EQ(first.gone(), 0);
+  EXPECT_TRUE(first.record().shim);
+  EXPECT_FALSE(first.record().go) << "as if none had tried";
+  EXPECT_FALSE(first.record().exit);
+  EXPECT_EQ(first.log(), "");
+
+  order = second.shell("echo ran");
+  order.arguments = {away.file()};
+  second.start(order);
+  EXPECT_THAT(second.unstarted(), HasSubstr("cannot run '" + away.file() + "': Transport"));
+  order = third.shell("echo ran");
+  order.output = away.file();
+  third.start(order);
+  EXPECT_THAT(third.unstarted(), HasSubstr("output file '" + away.file() + "': Transport"));
 }
 
 TEST(Job, HasExactlyTheEnvironmentItWasGiven) {

@@ -162,6 +162,13 @@ Ended Daemon::ended() {
   return {};
 }
 
+std::string Daemon::unstarted() {
+  const Event event = next_event();
+  if (const auto* unstarted = std::get_if<Unstarted>(&event)) return unstarted->why;
+  ADD_FAILURE() << "should not have started";
+  return "";
+}
+
 Ended Daemon::run(const Order& order) {
   start(order);
   started();

@@ -72,6 +72,8 @@ class Daemon {
 
   Process started();
   Ended ended();
+  /// Why nothing of it ran, where another try may.
+  std::string unstarted();
   /// Starts it and waits for its end.
   Ended run(const Order& order);
   /// Waits for the shim itself. Returns: its exit code; 128 + the signal of one that was killed.

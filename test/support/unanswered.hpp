@@ -55,14 +55,18 @@ class Unanswered {
     if (is_there_) server_ = std::thread([this] { serve(); });
   }
   ~Unanswered() {
-    over_ = true;
-    if (server_.joinable()) server_.join();
+    die();
     if (is_there_) ::umount2(folder_.c_str(), MNT_DETACH);
-    kernel_ = Descriptor();  // a waiting reader gets an error
   }
   Unanswered(const Unanswered&) = delete;
   Unanswered& operator=(const Unanswered&) = delete;
 
+  /// Stays mounted without its server: who waits, and whoever asks from now on, gets ENOTCONN.
+  void die() {
+    over_ = true;
+    if (server_.joinable()) server_.join();
+    kernel_ = Descriptor();
+  }
   /// False where we may not mount, or there is no FUSE.
   bool is_there() const { return is_there_; }
   std::string file() const { return folder_ + "/file"; }

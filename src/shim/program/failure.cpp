@@ -1,5 +1,7 @@
 #include "shim/program/failure.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -68,11 +70,37 @@ std::string_view words_of_output(int number) {
   }
 }
 
+/// Of a file system that is away, as NFS and FUSE are now and then; of want of memory and of
+/// processes; of a program that is being written.
+bool may_pass(int number) {
+  constexpr std::array kPassing = {EIO,          ESTALE,    ENOTCONN,     EREMOTEIO, ECONNABORTED,
+                                   ECONNREFUSED, EHOSTDOWN, EHOSTUNREACH, ENETDOWN,  ENETUNREACH,
+                                   ENOMEM,       ENFILE,    EAGAIN,       ETXTBSY};
+  return std::ranges::find(kPassing, number) != kPassing.end();
+}
+
 }  // namespace
 
-bool is_of_machine(Step step) {
-  return step == Step::Pipes || step == Step::Terminal || step == Step::Fork ||
-         step == Step::Record;
+bool is_of_machine(const Failure& failure) {
+  switch (failure.step) {
+    case Step::Pipes:
+    case Step::Terminal:
+    case Step::Fork:
+    case Step::Record:
+      return true;
+    case Step::Directory:
+    case Step::Output:
+    case Step::Exec:
+      return may_pass(failure.number);
+    case Step::None:
+    case Step::Client:
+    case Step::Stranger:
+    case Step::Groups:
+    case Step::Group:
+    case Step::User:
+      return false;
+  }
+  return false;
 }
 
 std::string describe(const Failure& failure, const Order& order) {

@@ -30,8 +30,9 @@ struct Failure {
   int number = 0;  ///< An errno.
 };
 
-/// Whether it is the machine that lacks something, for now, and nothing is wrong with the order.
-bool is_of_machine(Step step);
+/// Whether it is the machine that lacks something, for now, and nothing is wrong with the order: a
+/// process, or a file system that answers. A name that is not there is the order's fault.
+bool is_of_machine(const Failure& failure);
 
 template <class T>
 using Attempted = std::expected<T, Failure>;

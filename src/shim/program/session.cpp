@@ -70,7 +70,7 @@ void Session::run() {
   failure_ = start();
   // What its client has sent already would be lost on the way to the next shim.
   const bool has_client = pump_ && pump_->has_client();
-  if (is_of_machine(failure_.step) && !has_client) return give_back();
+  if (is_of_machine(failure_) && !has_client) return give_back();
   if (launched_) hold();
   conclude();
 }
@@ -100,11 +100,15 @@ Failure Session::start_with(std::optional<Client> client) {
     }
     log_.also_to(std::move(*copy));
   }
+  const off_t before_go = lseek(attempt_.number(), 0, SEEK_END);
   auto launched = launch(order_, streams->job, attempt_.number());
   pump_.emplace(std::move(streams->shim), log_, std::move(client));
   if (order_.attach && order_.attach->optional) pump_->let_go();
   if (!launched) return launched.error();
-  if (is_of_machine(launched->failure().step)) return launched->failure();  // and ended by itself
+  if (is_of_machine(launched->failure())) {  // and ended by itself, before its program ran
+    if (ftruncate(attempt_.number(), before_go) != 0) return {Step::Record, errno};
+    return launched->failure();
+  }
   launched_ = *launched;
   ending_.emplace(launched->pid(), order_);
   elsewhere_.emplace(user_of(order_));
