@@ -147,6 +147,7 @@ TEST(Stop, KillsWhatIgnoresItAfterTheGrace) {
   EXPECT_GE(Clock::now() - asked, std::chrono::milliseconds(100));
   EXPECT_EQ(ended.exit.kind, Exit::Kind::Signal);
   EXPECT_EQ(ended.exit.number, SIGKILL);
+  EXPECT_EQ(ended.note, "killed, as it had not ended 0.1s after it was told to");
   expect_all_gone(pids_in(daemon.log()), 2);
 }
 

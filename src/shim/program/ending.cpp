@@ -145,7 +145,10 @@ int Ending::timeout() const {
 void Ending::on_time() {
   if (leftovers_at_ && Clock::now() >= *leftovers_at_) end_leftovers();
   if (stop_at_ && Clock::now() >= *stop_at_) stop();
-  if (kill_at_ && Clock::now() >= *kill_at_) kill();
+  if (kill_at_ && Clock::now() >= *kill_at_) {
+    if (!killed_at_) outlasted_grace_ = !ends_leftovers_;
+    kill();
+  }
 }
 
 void Ending::kill_at_latest(Clock::time_point time) {

@@ -47,6 +47,9 @@ class Ending {
   /// Whether they were asked.
   bool ends_leftovers() const { return ends_leftovers_; }
 
+  /// Whether some of it was killed because it had not ended in the time for that.
+  bool outlasted_grace() const { return outlasted_grace_; }
+
   /// For poll: until on_time() has something to do; -1: it has not.
   int timeout() const;
   void on_time();
@@ -67,6 +70,7 @@ class Ending {
   std::chrono::milliseconds save_grace_;
   bool was_asked_ = false;
   bool ends_leftovers_ = false;
+  bool outlasted_grace_ = false;
   std::optional<Clock::time_point> leftovers_at_;  ///< They are asked then.
   std::optional<Clock::time_point> stop_at_;       ///< It saves its state until then.
   std::optional<Clock::time_point> kill_at_;

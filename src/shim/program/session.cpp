@@ -12,6 +12,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/text/text.hpp"
 #include "shim/proc.hpp"
 #include "shim/program/io.hpp"
 #include "shim/program/user.hpp"
@@ -269,6 +270,11 @@ std::string Session::notes() const {
     notes.push_back("berth attach sent it SIG" + std::string(name == nullptr ? "?" : name));
   }
   if (was_hung_up_) notes.push_back("its terminal or its client was gone: it was sent SIGHUP");
+  if (ending_ && ending_->outlasted_grace()) {
+    notes.push_back("killed, as it had not ended " +
+                    duration_text(std::chrono::milliseconds(order_.grace_millis)) +
+                    " after it was told to");
+  }
   if (left_behind_ > 0) {
     notes.push_back("ended " + std::to_string(left_behind_) +
                     (left_behind_ == 1 ? " process left behind" : " processes left behind"));
