@@ -240,9 +240,17 @@ TEST(CliErrors, AWorkingDirectoryThatIsGoneIsNamed) {
   std::filesystem::current_path(gone);
   std::filesystem::remove(gone);
   const Ran ran = berth({"submit", "true"});
+  const Ran near = berth({"submit", "--cwd", ".", "true"});
+  const Ran elsewhere = berth({"submit", "--cwd", "/", "true"});
+  const Ran drain = berth({"drain", "0", "--until", "+2h"});
   std::filesystem::current_path(before);
-  EXPECT_EQ(ran.exit_code, kFailed);
-  EXPECT_EQ(ran.err, "berth: the working directory: No such file or directory\n");
+  EXPECT_EQ(ran.exit_code, kBadUsage);
+  EXPECT_EQ(
+      ran.err,
+      "berth: the working directory is not there any more; say --cwd with an absolute path\n");
+  EXPECT_EQ(near.err, ran.err);
+  EXPECT_THAT(elsewhere.err, HasSubstr("no berthd answers")) << "it goes as far as to ask";
+  EXPECT_THAT(drain.err, HasSubstr("no berthd answers"));
 }
 
 TEST(CliErrors, BytesThatAreNoUtf8AreRefusedButInTheEnvironmentLeftOut) {

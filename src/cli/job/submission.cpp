@@ -343,6 +343,11 @@ std::vector<std::string> typed_variables(const JobOptions& options,
 }
 
 Expected<std::string> directory_of(const JobOptions& options, const Caller& caller) {
+  const std::filesystem::path asked = options["--cwd"].value_or("");
+  if (caller.directory.empty() && !asked.is_absolute()) {
+    return fail(ErrorCode::InvalidArgument,
+                "the working directory is not there any more; say --cwd with an absolute path");
+  }
   if (!options["--cwd"]) {
     if (!is_utf8(caller.directory)) {
       return fail(ErrorCode::InvalidArgument, "the working directory's name is not UTF-8");
@@ -353,7 +358,7 @@ Expected<std::string> directory_of(const JobOptions& options, const Caller& call
                 "the working directory '" + caller.directory +
                     "': you may not enter it, nor may the job; say --cwd DIR");
   }
-  const auto path = std::filesystem::path(caller.directory) / *options["--cwd"];
+  const auto path = caller.directory / asked;
   struct stat status{};
   if (options["--cwd"]->empty()) return refuse("--cwd", "''", "is not a folder");
   if (!is_utf8(path.string())) return refuse("--cwd", "DIR", "is not UTF-8");
@@ -661,7 +666,7 @@ Expected<Json> change_of(const JobOptions& options, Instant now) {
   return fail(ErrorCode::InvalidArgument, "nothing is to be changed; give " + all);
 }
 
-Expected<Caller> this_caller() {
+Caller this_caller() {
   Caller caller;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     caller.environment.emplace_back(*entry);
@@ -669,7 +674,6 @@ Expected<Caller> this_caller() {
   set_variable(caller.environment, std::string(shim::kBerthUlimit) + "=" + shim::own_ulimits());
   std::error_code failed;
   caller.directory = std::filesystem::current_path(failed).string();
-  if (failed) return fail(ErrorCode::Io, "the working directory: " + failed.message());
   caller.umask = umask(0);
   umask(caller.umask);
   caller.now = this_instant();

@@ -54,12 +54,11 @@ void add_adopt_options(CLI::App& verb, JobOptions& options);
 /// The surroundings of the submitting process, which the job inherits.
 struct Caller {
   std::vector<std::string> environment;  ///< `NAME=value`; its limits too (shim/ulimits.hpp).
-  std::string directory;
+  std::string directory;                 ///< "": it is gone.
   mode_t umask = 022;
   Instant now = kStart;  ///< Since 1970.
 };
-/// Errors: Io if the working directory is gone.
-Expected<Caller> this_caller();
+Caller this_caller();
 
 /// A copy of the code that the job is to run in (snapshot.hpp).
 struct SnapshotWish {

@@ -27,9 +27,7 @@ int ask_for(const DrainArguments& arguments, const char* target) {
   body["gpus"] = *gpus;
   if (!arguments.reason.empty()) body["reason"] = arguments.reason;
   if (!arguments.until.empty()) {
-    const auto caller = this_caller();
-    if (!caller) return report_failure(caller.error().message);
-    const auto at = parse_begin(arguments.until, caller->now);
+    const auto at = parse_begin(arguments.until, this_instant());
     if (!at) return report_usage("--until " + arguments.until + ": " + at.error().message);
     body["until_at"] = static_cast<double>(micros(*at)) / 1e6;
   }

@@ -152,9 +152,7 @@ int reserve(const ReserveArguments& arguments) {
   const auto gpus = gpus_named(arguments.gpus);
   if (!gpus) return report_usage(gpus.error().message);
   body["gpus"] = *gpus;
-  const auto caller = this_caller();
-  if (!caller) return report_failure(caller.error().message);
-  if (const auto done = put_times(body, arguments, caller->now); !done) {
+  if (const auto done = put_times(body, arguments, this_instant()); !done) {
     return report_usage(done.error().message);
   }
   if (!arguments.reason.empty()) body["reason"] = arguments.reason;

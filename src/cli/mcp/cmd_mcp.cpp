@@ -188,9 +188,8 @@ class Tools {
   Expected<Json> submit(const Json& arguments) const {
     const auto options = options_in(arguments);
     if (!options) return std::unexpected(options.error());
-    const auto caller = this_caller();
-    if (!caller) return std::unexpected(caller.error());
-    auto made = submission_of(*options, *caller);
+    const Caller caller = this_caller();
+    auto made = submission_of(*options, caller);
     if (!made) return std::unexpected(made.error());
     if (auto found = number_jobs_before(common_, made->body); !found) {
       return std::unexpected(found.error());

@@ -39,9 +39,8 @@ Expected<void> fit_for_terminal(Submission& made) {
 int run_job(const RunArguments& arguments) {
   const auto keys = detach_keys(arguments.detach);
   if (!keys) return report_usage(keys.error().message);
-  const auto caller = this_caller();
-  if (!caller) return report_failure(caller.error().message);
-  auto made = submission_of(arguments.job, *caller);
+  const Caller caller = this_caller();
+  auto made = submission_of(arguments.job, caller);
   if (!made) return report_usage(made.error().message);
   if (const auto fit = fit_for_terminal(*made); !fit) return report_usage(fit.error().message);
   for (const std::string& warning : made->warnings) report_failure(warning);

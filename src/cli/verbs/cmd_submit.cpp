@@ -99,14 +99,13 @@ Expected<void> take_input(JobOptions& job, const Caller& caller) {
 }
 
 int submit(SubmitArguments& arguments) {
-  const auto caller = this_caller();
-  if (!caller) return report_failure(caller.error().message);
+  const Caller caller = this_caller();
   if (arguments.job["--lines"]) {
     if (auto taken = take_lines_option(arguments.job); !taken) {
       return report_usage(taken.error().message);
     }
   } else if (arguments.job.command.empty() || arguments.job.command.front() == "-") {
-    if (auto taken = take_input(arguments.job, *caller); !taken) {
+    if (auto taken = take_input(arguments.job, caller); !taken) {
       return report_usage(taken.error().message);
     }
   }
@@ -116,7 +115,7 @@ int submit(SubmitArguments& arguments) {
                    "has none; say berth submit - <job.sh, or berth run");
   }
   auto daemon = Daemon::open(arguments.common);  // it takes the connection in meanwhile
-  auto made = submission_of(arguments.job, *caller);
+  auto made = submission_of(arguments.job, caller);
   if (!made) return report_usage(made.error().message);
   if (const auto lost = warning_of_terminal(arguments.job.command); !lost.empty()) {
     made->warnings.push_back(lost);
@@ -242,8 +241,7 @@ int try_out_file(const SubmitArguments& arguments, Daemon& daemon, const Caller&
 }
 
 int submit_file(const SubmitArguments& arguments) {
-  const auto caller = this_caller();
-  if (!caller) return report_failure(caller.error().message);
+  const Caller caller = this_caller();
   const auto text = read_file(arguments.file, kMostFile);
   if (!text) return report_failure(text.error().message);
   const auto jobs = read_dag(*text, arguments.file);
@@ -251,19 +249,19 @@ int submit_file(const SubmitArguments& arguments) {
   std::map<std::string, std::int64_t> numbers;
   for (const DagJob& job : *jobs) numbers[job.name] = 1;
   for (const DagJob& job : *jobs) {
-    const auto made = body_of(job, *caller, numbers);
+    const auto made = body_of(job, caller, numbers);
     if (!made) return report_usage(made.error().message);
     for (const std::string& warning : made->warnings) report_failure(warning);
   }
   auto daemon = Daemon::open(arguments.common);
   if (!daemon) return report_failure(daemon.error().message);
-  if (arguments.dry_run) return try_out_file(arguments, *daemon, *caller, *jobs, numbers);
+  if (arguments.dry_run) return try_out_file(arguments, *daemon, caller, *jobs, numbers);
   numbers.clear();
   Json answers = Json::array();
   Json first = Json::array();
   std::string lines;
   for (const DagJob& job : *jobs) {
-    auto made = body_of(job, *caller, numbers);
+    auto made = body_of(job, caller, numbers);
     // None ends before those that wait for it are there: they would be refused if it ends badly.
     const bool is_held_here = made && is_first(job, numbers) && !job.options.hold;
     if (is_held_here) made->body["held"] = true;
