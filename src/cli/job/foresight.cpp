@@ -154,14 +154,6 @@ Expected<Warnings> look_at_path(const FilesOfJob& job) {
                   way_out(program_of(job), "")};
 }
 
-std::string path_in(const std::vector<std::string>& environment) {
-  constexpr std::string_view kPath = "PATH=";
-  for (const std::string& variable : environment) {
-    if (variable.starts_with(kPath)) return variable.substr(kPath.size());
-  }
-  return "/bin:/usr/bin";
-}
-
 /// What shells do themselves, and what they find in no folder but among their functions.
 constexpr auto kOfShells =
     std::to_array<std::string_view>({".", "alias", "cd", "eval", "exec", "export", "for", "if",

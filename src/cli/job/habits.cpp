@@ -49,7 +49,7 @@ std::vector<std::string> warnings_of_habits(const JobOptions& options,
                                             const std::vector<std::string>& environment) {
   std::vector<std::string> warnings;
   const std::string& time = options["--time"].value_or("");
-  if (!time.empty() && time.find_first_not_of(kDigits) == time.npos) {
+  if (!time.empty() && time.find_first_not_of("0123456789.") == time.npos) {
     warnings.push_back("--time " + time + " is " + time + " seconds; say " + time +
                        "min for minutes");
   }
@@ -78,6 +78,11 @@ std::vector<std::string> warnings_of_habits(const JobOptions& options,
                        (is_none ? "--gpus 0" : "--gpu-index " + (is_list ? gpus : "N")));
   }
   return warnings;
+}
+
+std::string warning_of_clock(const std::string& time) {
+  if (std::ranges::count(time, ':') != 1 || time.contains('-')) return "";
+  return "--time " + time + " is minutes and seconds; say " + time + ":00 for hours and minutes";
 }
 
 std::string warning_of_terminal(const std::vector<std::string>& command) {

@@ -12,6 +12,9 @@ namespace berth::cli {
 std::vector<std::string> warnings_of_habits(const JobOptions& options,
                                             const std::vector<std::string>& environment);
 
+/// Of a `--time` that was typed: `1:30` is an hour and a half to some. Returns: a warning, or "".
+std::string warning_of_clock(const std::string& time);
+
 /// Of a job of `berth submit`, which has no terminal: a command that will not start without one.
 /// Returns: a warning, or "".
 std::string warning_of_terminal(const std::vector<std::string>& command);

@@ -297,6 +297,14 @@ bool is_in_folders(const std::string& name, const std::string& path, const std::
   return false;
 }
 
+std::string path_in(const std::vector<std::string>& environment) {
+  constexpr std::string_view kPath = "PATH=";
+  for (const std::string& variable : environment) {
+    if (variable.starts_with(kPath)) return variable.substr(kPath.size());
+  }
+  return "/bin:/usr/bin";
+}
+
 void fill_in(JobOptions& into, JobOptions from) {
   for (auto& [option, value] : from.typed) {
     if (!into[option]) into[option] = std::move(value);
@@ -345,6 +353,21 @@ Expected<GflowScript> gflow_script(const std::string& program) {
 
 namespace {
 
+/// A script for Slurm begins its program by srun, and would fail there after its time in the queue.
+std::string warning_of_srun(std::string_view head, const std::string& name, const Caller& caller) {
+  if (is_in_folders("srun", path_in(caller.environment), caller.directory)) return "";
+  for (std::size_t number = 1; !head.empty(); ++number) {
+    const std::string_view line = head.substr(0, head.find('\n'));
+    head.remove_prefix(std::min(line.size() + 1, head.size()));
+    const std::size_t begin = line.find_first_not_of(kBlank);
+    if (begin == line.npos || !line.substr(begin).starts_with("srun ")) continue;
+    return name + ":" + std::to_string(number) +
+           ": there is no srun here, and the job fails in this line; leave the word out, or have "
+           "the package berth-slurm-commands installed";
+  }
+  return "";
+}
+
 Expected<std::vector<std::string>> take_options(JobOptions& options, std::string_view head,
                                                 const std::string& name, const Caller& caller) {
   const auto found = directives_of(head, name);
@@ -369,6 +392,9 @@ Expected<std::vector<std::string>> take_options(JobOptions& options, std::string
     options.environment.insert(options.environment.begin(),
                                {std::string(kTellsSlurm), "SLURM_JOB_NAME=" + job,
                                 "SLURM_SUBMIT_DIR=" + caller.directory});
+    if (auto warning = warning_of_srun(head, name, caller); !warning.empty()) {
+      warnings->push_back(std::move(warning));
+    }
   }
   return warnings;
 }

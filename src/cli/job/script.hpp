@@ -14,14 +14,16 @@ namespace berth::cli {
 bool is_in_path(const std::string& name);
 /// The same of a PATH, as execvp(3) looks a word up; folders without a slash are below `below`.
 bool is_in_folders(const std::string& name, const std::string& path, const std::string& below);
+/// The PATH of these variables; without one, what execvp(3) takes then.
+std::string path_in(const std::vector<std::string>& environment);
 
 /// If the command is a script, fills in the options that were not typed: from its #BERTH lines,
 /// then from its #SBATCH lines, then from those of PBS, LSF and Grid Engine (other_queues.hpp), of
 /// two the later. Lines count up to the first that is no comment. A script of this folder is found
 /// without `./`, and one that is not executable is given to the program that its first line names.
-/// Returns: warnings, one for each option of another queue that is left out, and one for #GFLOW
-/// lines, which `berth compat gbatch` reads. Errors: InvalidArgument as `FILE:LINE: ...`; for a
-/// whole command line in one word.
+/// Returns: warnings, one for each option of another queue that is left out, one for #GFLOW lines,
+/// which `berth compat gbatch` reads, one where a script for Slurm calls srun and there is none.
+/// Errors: InvalidArgument as `FILE:LINE: ...`; for a whole command line in one word.
 Expected<std::vector<std::string>> read_script(JobOptions& options, const Caller& caller);
 
 /// A script that has no file, as it came through a pipe: the options as read_script() takes them,

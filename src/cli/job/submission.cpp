@@ -723,6 +723,9 @@ Expected<Submission> submission_of(const JobOptions& typed, const Caller& caller
   }
   if (auto failed = set_typed(environment, options, caller)) return std::unexpected(*failed);
   std::ranges::move(warnings_of_habits(options, environment), std::back_inserter(made.warnings));
+  if (auto warning = warning_of_clock(typed["--time"].value_or("")); !warning.empty()) {
+    made.warnings.push_back(std::move(warning));
+  }
   const auto sweep = sweep_of(options);
   if (!sweep) return std::unexpected(sweep.error());
   if (options["--gpus"].value_or("1") != "0") {

@@ -22,6 +22,18 @@ TEST(Habits, SayWhatMeansSomethingElseHere) {
   EXPECT_THAT(warnings_of_habits(options, environment), IsEmpty());
 }
 
+TEST(Habits, ATimeThatMayMeanHoursIsTold) {
+  JobOptions options;
+  options["--time"] = "1.5";
+  EXPECT_THAT(warnings_of_habits(options, {}),
+              ElementsAre("--time 1.5 is 1.5 seconds; say 1.5min for minutes"));
+  EXPECT_EQ(warning_of_clock("1:30"),
+            "--time 1:30 is minutes and seconds; say 1:30:00 for hours and minutes");
+  for (const char* const plain : {"", "90", "1h", "1:30:00", "1-12:30", "2d"}) {
+    EXPECT_EQ(warning_of_clock(plain), "");
+  }
+}
+
 TEST(Habits, WhoeverHidesTheGpusIsToldHowToAskForNone) {
   JobOptions none;
   none["--gpus"] = "0";

@@ -314,6 +314,22 @@ TEST_F(Script, SbatchLinesWithoutAnEqualAreNamed) {
                           HasSubstr("job.sh:4: #SBATCH --frob is left out: berth does not know")));
 }
 
+TEST_F(Script, ThatCallsSrunWhereThereIsNoneIsWarnedOf) {
+  write(
+      "#!/bin/bash\n#SBATCH --gres=gpu:1\n# srun is this\nif true; then\n  srun python t.py\nfi\n");
+  const std::string folder = folder_.path().string();
+  const Caller caller = {.environment = {"PATH=" + folder}, .directory = folder};
+  JobOptions options;
+  options.command = {"./job.sh"};
+  const auto made = submission_of(options, caller);
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_THAT(made->warnings,
+              ElementsAre(HasSubstr("job.sh:5: there is no srun here, and the job fails")));
+  std::ofstream(folder + "/srun") << "#!/bin/sh\n";
+  ASSERT_EQ(::chmod((folder + "/srun").c_str(), 0755), 0);
+  EXPECT_THAT(submission_of(options, caller)->warnings, IsEmpty());
+}
+
 /// Without them the job would start too early, or with variables that it was not to have.
 TEST_F(Script, SbatchLinesThatMayNotBeLeftOutAreRefused) {
   for (const std::string line :
