@@ -26,7 +26,8 @@ constexpr auto kMuriKeys = std::to_array<Key>({
      .usual = "1",
      .least = 0,
      .most = 1,
-     .what = "1: GPUs that the groups leave go to jobs alone. 0: they stay idle, as there."},
+     .what = "1: GPUs that the groups leave go to jobs alone. 0: they stay idle, as in Muri's "
+             "simulator."},
 });
 
 constexpr About kMuriL{
