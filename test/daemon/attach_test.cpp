@@ -109,6 +109,29 @@ TEST_F(AttachTest, AClientWithATmpOfItsOwnHasItsJob) {
   EXPECT_EQ(ran.out, "out\ntyped\n");
 }
 
+/// Who empties /tmp takes it from jobs that wait there for days.
+TEST_F(AttachTest, AClientWhosePlaceIsDeletedHasItsJob) {
+  namespace fs = std::filesystem;
+  const int awaited = rig_.submit(test::kUntilGo, test::kNoGpus);
+  const fs::path places = rig_.folder() / "places";
+  fs::create_directory(places);
+  const std::string script = "export XDG_RUNTIME_DIR=" + places.string() + "; " +
+                             test::program("berth").string() + " run --socket " + rig_.socket() +
+                             " --after-any " + std::to_string(awaited) + " --gpus 0 -- echo ran >" +
+                             (rig_.folder() / "out") + " </dev/null 2>/dev/null &";
+  test::run_program("/bin/bash", {"-c", script});
+  const std::string job = test::path(awaited + 1);
+  eventually("it waits", [&] { return rig_.request("GET", job).body.contains("state"); });
+  fs::path place;
+  for (const auto& entry : fs::directory_iterator(places)) place = entry.path();
+  ASSERT_TRUE(fs::is_socket(place / "s"));
+  fs::remove_all(place);
+  eventually("it is there again", [&] { return fs::is_socket(place / "s"); });
+  rig_.folder().write("go", "");
+  EXPECT_EQ(rig_.wait_end(awaited + 1)["exit_code"], 0);
+  eventually("its output is here", [&] { return test::slurp(rig_.folder() / "out") == "ran\n"; });
+}
+
 /// It once waited for ever, and took no signal.
 TEST_F(AttachTest, AClientWithFewOpenFilesIsRefusedWithTheLimit) {
   const auto ran = test::run_program(

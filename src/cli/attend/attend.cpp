@@ -35,6 +35,7 @@ using std::chrono::seconds;
 constexpr seconds kTrustAfter{5};
 /// A terminal that another process group has is looked at again after this long.
 constexpr seconds kLookAgain{1};
+constexpr seconds kKeepPlace{5};  ///< Between two looks whether the socket is still there.
 
 constexpr pollfd kNothing{.fd = -1, .events = 0, .revents = 0};
 
@@ -158,7 +159,7 @@ enum class Role : std::uint8_t { First, Later };
 /// What holds from the submission to the end.
 struct Place {
   std::string socket;  ///< The daemon's.
-  const Rendezvous& rendezvous;
+  Rendezvous& rendezvous;
   const SignalQueue& signals;
   Screen screen = Screen::Plain;
   bool has_keys = true;  ///< Else the job has no input.
@@ -271,6 +272,7 @@ class Attendance {
     if (leaving_) due = std::min(due, leaving_->due());
     if (const auto trusted = trusted_at()) due = std::min(due, *trusted);
     if ((relay_ || eager_) && !is_foreground(STDIN_FILENO)) due = std::min(due, now + kLookAgain);
+    if (!relay_) due = std::min(due, now + kKeepPlace);
     if (due == Clock::time_point::max()) return -1;
     const auto wait = std::chrono::ceil<std::chrono::milliseconds>(due - now).count();
     return static_cast<int>(std::clamp<std::int64_t>(wait, 0, 60'000));
@@ -282,6 +284,7 @@ class Attendance {
   bool is_expected() const { return !comes_later() || (joining_ && joining_->is_answered()); }
 
   void meet_shim() {
+    place_.rendezvous.keep();
     if (!is_expected()) return;
     auto shim = place_.rendezvous.accept();
     if (!shim) return;
@@ -735,7 +738,7 @@ void put_attach(Json& body, const Place& place) {
 
 Attended attend(const CommonOptions& common, Json body, const LeavingRules& leaving) {
   const SignalQueue signals;
-  const auto rendezvous = Rendezvous::open();
+  auto rendezvous = Rendezvous::open();
   if (!rendezvous) return {.code = report_failure(rendezvous.error().message)};
   const Screen screen = screen_here();
   const TerminalKeys keys_here(screen == Screen::Terminal ? STDIN_FILENO : -1);
@@ -768,7 +771,7 @@ Attended attend(const CommonOptions& common, Json body, const LeavingRules& leav
 
 Attended attend_again(const CommonOptions& common, const std::string& job, const DetachKeys& keys) {
   const SignalQueue signals;
-  const auto rendezvous = Rendezvous::open();
+  auto rendezvous = Rendezvous::open();
   if (!rendezvous) return {.code = report_failure(rendezvous.error().message)};
   const Screen screen = screen_here();
   const TerminalKeys keys_here(screen == Screen::Terminal ? STDIN_FILENO : -1);

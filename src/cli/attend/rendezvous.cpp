@@ -10,6 +10,7 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <utility>
 
 #include "posix/small_file.hpp"
 
@@ -58,6 +59,18 @@ std::optional<std::string> private_folder() {
   return folder ? folder : private_folder("/tmp");
 }
 
+/// Of this user, made again where it is gone.
+bool has_folder(const std::string& folder) {
+  if (mkdir(folder.c_str(), 0700) == 0) return true;
+  struct stat status{};
+  return lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+         status.st_uid == geteuid();
+}
+
+Descriptor new_socket() {
+  return Descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
 bool listens(int socket, const std::string& path) {
   sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
@@ -72,11 +85,19 @@ Expected<Rendezvous> Rendezvous::open() {
   if (!folder) return fail(ErrorCode::Io, std::string("a folder in /tmp: ") + std::strerror(errno));
   Rendezvous made;
   made.file_ = *folder + "/s";
-  made.socket_ = Descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  made.socket_ = new_socket();
   if (!listens(made.descriptor(), made.file_)) {
     return fail(ErrorCode::Io, made.file_ + ": " + std::strerror(errno));
   }
   return made;
+}
+
+void Rendezvous::keep() {
+  struct stat status{};
+  if (lstat(file_.c_str(), &status) == 0 || errno != ENOENT) return;
+  if (!has_folder(file_.substr(0, file_.rfind('/')))) return;
+  Descriptor again = new_socket();
+  if (listens(again.number(), file_)) socket_ = std::move(again);
 }
 
 Rendezvous::~Rendezvous() {

@@ -14,6 +14,9 @@ class Rendezvous {
   /// In $XDG_RUNTIME_DIR where that can be written, else in /tmp. Removes what runs of this user
   /// left there that were killed. Errors: Io naming the folder.
   static Expected<Rendezvous> open();
+  /// Makes the socket again where somebody has deleted it, as who empties /tmp does: a job may wait
+  /// for days, and its shim knows this one place.
+  void keep();
   Rendezvous(Rendezvous&& other) noexcept = default;
   Rendezvous& operator=(Rendezvous&&) = delete;
   ~Rendezvous();

@@ -1,5 +1,5 @@
 // Goal: the folder of a `berth run` that was killed does not stay for ever, and that of one that
-// lives does. Method: folders as runs make them, of ages that the test sets.
+// lives does, or is made again. Method: folders as runs make them, of ages that the test sets.
 #include "cli/attend/rendezvous.hpp"
 
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <string>
 
@@ -64,6 +65,25 @@ TEST_F(RendezvousTest, LeavesARunThatLives) {
   age(fs::path(lives->path()).parent_path());
   ASSERT_TRUE(Rendezvous::open());
   EXPECT_TRUE(fs::exists(lives->path()));
+}
+
+TEST_F(RendezvousTest, IsMadeAgainWhereItWasDeleted) {
+  auto place = Rendezvous::open();
+  ASSERT_TRUE(place) << place.error().message;
+  const fs::path socket = place->path();
+  const int first = place->descriptor();
+  place->keep();
+  EXPECT_EQ(place->descriptor(), first) << "nothing was deleted";
+  fs::remove(socket);
+  place->keep();
+  EXPECT_TRUE(fs::is_socket(socket));
+  fs::remove_all(fs::canonical(socket.parent_path()));
+  place->keep();
+  EXPECT_TRUE(fs::is_socket(socket));
+  fs::remove_all(fs::canonical(socket.parent_path()));
+  std::ofstream(fs::path(scratch_.path()) / socket.parent_path().filename()) << "another's";
+  place->keep();
+  EXPECT_FALSE(fs::exists(socket));
 }
 
 }  // namespace
